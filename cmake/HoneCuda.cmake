@@ -24,9 +24,14 @@ function(hone_fake_driver)
   target_link_libraries(fake_blas_lt PRIVATE fake_driver)
   set_target_properties(fake_blas_lt PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.13
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
+  add_library(fake_nvrtc SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_nvrtc.cpp)
+  target_include_directories(fake_nvrtc PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  # No SONAME: who asks for a loaded NVRTC is not to be given this one.
+  set_target_properties(fake_nvrtc PROPERTIES OUTPUT_NAME nvrtc SUFFIX .so.13 NO_SONAME TRUE
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
   foreach(test ${ARGN})
     if(TARGET ${test})
-      add_dependencies(${test} fake_driver fake_blas_lt)
+      add_dependencies(${test} fake_driver fake_blas_lt fake_nvrtc)
     endif()
   endforeach()
 endfunction()

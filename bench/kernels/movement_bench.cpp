@@ -6,12 +6,13 @@
 #include <benchmark/benchmark.h>
 
 #include "core/tensor.h"
-#include "kernels/cpu/movement/copies.h"
 #include "kernels/cpu/movement/reorder.h"
+#include "kernels/cpu/movement/strided_copy.h"
 #include "kernels/cpu/normalization/normalization.h"
 #include "kernels/cpu/reduction/reduce.h"
 #include "kernels/cpu/resize/resize.h"
 #include "kernels/cpu/softmax/softmax.h"
+#include "kernels/movement/copies.h"
 
 namespace {
 

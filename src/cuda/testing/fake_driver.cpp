@@ -1,9 +1,10 @@
-// A CUDA driver without a GPU, for tests: libcuda with memory of the host. Kernels compute nothing. As on a GPU,
-// nothing runs before somebody waits, pageable host memory is taken when the call is made, page-locked memory when the
-// command runs. FAKE_DRIVER in the environment, read at each call, is a list of faults: "old" (a driver of CUDA 11),
-// "no-device", "full" (no memory is left), "lost" (a kernel fails when it runs). With "clock" among them events tell
-// the time of a clock that only kernels and launches move: a kernel named "takes_7_us" takes so long, launching one
-// alone 4 µs, a graph 8.
+// A CUDA driver without a GPU, for tests: libcuda with memory of the host. Kernels of a module that the fake NVRTC made
+// run on the host, thread by thread; those of machine code compute nothing. As on a GPU, nothing runs before somebody
+// waits, pageable host memory is taken when the call is made, page-locked memory when the command runs. FAKE_DRIVER in
+// the environment, read at each call, is a list of faults: "old" (a driver of CUDA 11), "no-device", "full" (no memory
+// is left), "lost" (a kernel fails when it runs). With "clock" among them events tell the time of a clock that only
+// kernels and launches move: a kernel named "takes_7_us" takes so long, launching one alone 4 µs, a graph 8.
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,10 @@
 #include <vector>
 
 #include "cuda/driver_abi.h"
+#include <dlfcn.h>
+#include <elf.h>
 #include <time.h>
+#include <unistd.h>
 
 namespace {
 
@@ -88,8 +92,17 @@ struct FakeBlock {
   size_t bytes;
   std::unique_ptr<std::byte[]> data;
 };
+// A library of the fake NVRTC's (fake_nvrtc.cpp); null: machine code, whose kernels do nothing.
+using HostModule = std::shared_ptr<void>;
+struct FakeFunction {
+  std::string name;
+  HostModule library;
+  void (*launch)(const unsigned* shape, void** parameters) = nullptr;
+  std::vector<size_t> sizes;  // of its parameters
+};
 struct FakeModule {
-  std::map<std::string, std::unique_ptr<std::string>> functions;
+  HostModule library;
+  std::map<std::string, std::unique_ptr<FakeFunction>> functions;
 };
 
 // Process-wide, as a driver's state is.
@@ -134,6 +147,54 @@ DriverCode destroyed(T* object) {
   --live_handles;
   delete object;
   return DriverCode::kSuccess;
+}
+
+// `image` as a library of the host, if it is one.
+HostModule host_module(const void* image) {
+  constexpr char kBegin[] = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB};
+  if (std::memcmp(image, kBegin, sizeof kBegin) != 0) return nullptr;
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, sizeof header);
+  if (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64) return nullptr;
+  const size_t bytes =
+      header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;  // the headers of sections come last
+  // A file of its own: the loader takes one that it knows by name for the same library.
+  char name[] = "/tmp/hone-fake-module-XXXXXX";
+  const int file = ::mkstemp(name);
+  const bool written = file >= 0 && ::write(file, image, bytes) == static_cast<ssize_t>(bytes);
+  void* const library = written ? ::dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  ::close(file);
+  ::unlink(name);
+  if (library == nullptr) return nullptr;
+  return {library, [](void* opened) { ::dlclose(opened); }};
+}
+
+FakeFunction function_of(const FakeModule& module, const std::string& name) {
+  FakeFunction function{.name = name, .library = module.library, .launch = nullptr, .sizes = {}};
+  if (function.library == nullptr) return function;
+  void* const library = function.library.get();
+  function.launch =
+      reinterpret_cast<decltype(function.launch)>(::dlsym(library, ("hone_launch_" + name).c_str()));
+  auto* const sizes =
+      reinterpret_cast<unsigned (*)(size_t*)>(::dlsym(library, ("hone_sizes_" + name).c_str()));
+  function.sizes.resize(256);
+  function.sizes.resize(sizes != nullptr ? sizes(function.sizes.data()) : 0);
+  return function;
+}
+
+// A launch, with its parameters as they were when it was given.
+Command launch_on_host(const FakeFunction& function, const std::array<unsigned, 6>& shape, void** given) {
+  std::vector<std::vector<std::byte>> taken;
+  for (size_t i = 0; i < function.sizes.size(); ++i) {
+    const auto* const at = static_cast<const std::byte*>(given[i]);
+    taken.emplace_back(at, at + function.sizes[i]);
+  }
+  return [function, shape, taken = std::move(taken)]() mutable {
+    std::vector<void*> parameters;
+    for (std::vector<std::byte>& parameter : taken) parameters.push_back(parameter.data());
+    function.launch(shape.data(), parameters.data());
+    return DriverCode::kSuccess;
+  };
 }
 
 }  // namespace
@@ -355,7 +416,7 @@ DriverCode cuModuleLoadData(FakeModule** module, const void* image) {
   NEEDS_CONTEXT;
   if (std::memcmp(image, "\177ELF", 4) != 0 && std::memcmp(image, "//", 2) != 0)
     return DriverCode::kInvalidImage;
-  *module = made(new FakeModule);
+  *module = made(new FakeModule{.library = host_module(image), .functions = {}});
   return DriverCode::kSuccess;
 }
 DriverCode cuModuleUnload(FakeModule* module) {
@@ -365,24 +426,27 @@ DriverCode cuModuleUnload(FakeModule* module) {
 DriverCode cuModuleGetFunction(void** function, FakeModule* module, const char* name) {
   NEEDS_CONTEXT;
   auto& known = module->functions[name];
-  if (known == nullptr) known = std::make_unique<std::string>(name);
+  if (known == nullptr) known = std::make_unique<FakeFunction>(function_of(*module, name));
+  if (known->library != nullptr && known->launch == nullptr)
+    return static_cast<DriverCode>(500);  // not found
   *function = known.get();
   return DriverCode::kSuccess;
 }
 DriverCode cuFuncGetAttribute(int* value, int, void*) { return *value = 0, DriverCode::kSuccess; }
 DriverCode cuFuncSetAttribute(void*, int, int) { return DriverCode::kSuccess; }
-DriverCode cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                          unsigned bz, unsigned, FakeStream* stream, void**, void**) {
+DriverCode cuLaunchKernel(FakeFunction* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned, FakeStream* stream, void** parameters, void**) {
   NEEDS_CONTEXT;
-  if (function == nullptr || gx * gy * gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024 || gy > 65535 ||
-      gz > 65535)
+  if (function == nullptr || gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffff || bx * by * bz == 0 ||
+      bx * by * bz > 1024 || gy > 65535 || gz > 65535)
     return DriverCode::kInvalidValue;
-  const int64_t ns =
-      ns_of_kernel(*static_cast<std::string*>(function)) + (stream->capture == nullptr ? kLaunchNs : 0);
+  const int64_t ns = ns_of_kernel(function->name) + (stream->capture == nullptr ? kLaunchNs : 0);
   stream->give([ns] {
     device_ns += ns;
     return ++launches, fault("lost") ? DriverCode::kLaunchFailed : DriverCode::kSuccess;
   });
+  if (function->launch != nullptr)
+    stream->give(launch_on_host(*function, {gx, gy, gz, bx, by, bz}, parameters));
   return DriverCode::kSuccess;
 }
 

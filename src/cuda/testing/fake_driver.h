@@ -9,6 +9,7 @@
 
 #include "cuda/blas_lt.h"
 #include "cuda/context.h"
+#include "cuda/kernel_cache.h"
 #include <dlfcn.h>
 
 #include "core/testing/source_folder.h"
@@ -49,16 +50,29 @@ inline ContextPointer fake_context() {
   return *context;
 }
 
+inline LibraryPlaces fake_places() {
+  return {.loaded = false,
+          .homes = {(build_folder() / "fake_driver").string()},
+          .linker = false,
+          .toolkits = {},
+          .site_packages = {}};
+}
+
 // cuBLASLt on that driver (fake_blas_lt.cpp).
 inline std::shared_ptr<const BlasLt> fake_products(const ContextPointer& context) {
-  const LibraryPlaces places{.loaded = false,
-                             .homes = {(build_folder() / "fake_driver").string()},
-                             .linker = false,
-                             .toolkits = {},
-                             .site_packages = {}};
-  auto products = BlasLt::load(context, places);
+  auto products = BlasLt::load(context, fake_places());
   if (!products.ok()) throw std::logic_error(products.error().message);
   return *products;
+}
+
+// Kernels for that driver, which run on the host (fake_nvrtc.cpp). One for a process: each is compiled once.
+inline std::shared_ptr<KernelCache> kernels_of_the_host() {
+  static const std::shared_ptr<KernelCache> cache = [] {
+    auto nvrtc = Nvrtc::load(fake_places());
+    if (!nvrtc.ok()) throw std::logic_error(nvrtc.error().message);
+    return std::make_shared<KernelCache>(*nvrtc, Architecture{90}, 13000, "");
+  }();
+  return cache;
 }
 
 }  // namespace hone::cuda::testing

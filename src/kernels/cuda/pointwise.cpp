@@ -159,9 +159,7 @@ class PointwiseWriter {
 
   int64_t elements_a_block() const { return int64_t{kPointwiseBlock} * lanes_ * vectors_; }
 
-  std::string write() const {
-    return std::string(kPrelude) + element_function() + offset_functions() + kernel();
-  }
+  std::string write() const { return full_prelude() + element_function() + offset_functions() + kernel(); }
 
  private:
   std::string memory(const DType dtype) const { return std::string(form_of(dtype).memory); }

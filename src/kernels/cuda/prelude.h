@@ -3,11 +3,13 @@
 // host, so that tests can run what is generated where there is no GPU.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace hone::kernels::gpu {
 
-inline constexpr std::string_view kPrelude = R"cuda(
+// Types, and how values lie in memory: all that kernels need which compute little.
+inline constexpr std::string_view kBasePrelude = R"cuda(
 #ifndef HONE_ON_HOST
 #define HONE_FUNCTION __device__ __forceinline__
 HONE_FUNCTION float hone_from_f16(unsigned short x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)); return y; }
@@ -49,6 +51,10 @@ struct HoneBool {
   HONE_FUNCTION static hone_bool stored(hone_bool x) { return x; }
 };
 
+)cuda";
+
+// What each pointwise instruction computes.
+inline constexpr std::string_view kArithmetic = R"cuda(
 // --- conversions: floats saturate (NaN to 0), integers wrap ---
 template <typename F> HONE_FUNCTION hone_i64 hone_to_i64(F x) {
   if (!(x == x)) return 0;
@@ -226,5 +232,7 @@ template <typename T> HONE_FUNCTION float hone_cast_bf16(T x) { return HoneBf16:
 template <typename T> HONE_FUNCTION float hone_cast_f32(T x) { return (float)x; }
 template <typename T> HONE_FUNCTION double hone_cast_f64(T x) { return (double)x; }
 )cuda";
+
+inline std::string full_prelude() { return std::string(kBasePrelude) + std::string(kArithmetic); }
 
 }  // namespace hone::kernels::gpu

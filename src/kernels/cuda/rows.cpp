@@ -13,7 +13,6 @@ namespace {
 
 // Sums and maxima over the threads of a row, each of which gets the result. In the order of a tree: the same every time.
 constexpr std::string_view kRowReductions = R"cuda(
-#ifndef HONE_ON_HOST
 template <typename Combine> HONE_FUNCTION float hone_over_row(float x, Combine combine) {
 #pragma unroll
   for (int mask = 16; mask > 0; mask >>= 1) x = combine(x, __shfl_xor_sync(0xffffffffu, x, mask));
@@ -26,7 +25,6 @@ template <typename Combine> HONE_FUNCTION float hone_over_row(float x, Combine c
   for (int i = 1; i < kThreads / 32; ++i) x = combine(x, parts[i]);
   return x;
 }
-#endif
 struct HoneSum { HONE_FUNCTION float operator()(float a, float b) const { return a + b; } };
 struct HoneMax { HONE_FUNCTION float operator()(float a, float b) const { return hone_max(a, b); } };
 )cuda";
@@ -107,7 +105,7 @@ Result<RowKernel> generate_rows(const RowProgram& program) {
   kernel.rows = kernel.threads == 32 ? 4 : 1;
   const int64_t each = (program.columns + kernel.threads - 1) / kernel.threads;
   const std::string_view type = memory_type(program.dtype);
-  std::string text(kPrelude);
+  std::string text = full_prelude();
   text += fmt::format(
       "constexpr int kColumns = {}, kThreads = {}, kEach = {};\nusing Form = {};\n"
       "#define kPadding {}\nconstexpr bool kLog = {}, kBias = {};\n#define kEpsilon {:a}f\n",

@@ -1,5 +1,5 @@
-// Kernels of rows without a GPU: run as C++ of the host, a thread for each of a block's, against sums in double; and what
-// NVRTC makes of them. Only the reduction over a row's threads is another there.
+// Kernels of rows without a GPU: run as C++ of the host, a fiber for each of a block's threads, against sums in double; and
+// what NVRTC makes of them.
 #include "kernels/cuda/rows.h"
 
 #include <array>
@@ -21,34 +21,6 @@
 
 namespace hone::kernels::gpu {
 namespace {
-
-// A team of threads for a block, and reductions by barriers.
-constexpr const char* kHostRows = R"(
-#include <barrier>
-#include <memory>
-#include <thread>
-#include <vector>
-static unique_ptr<barrier<>> hone_barriers[8];
-static float hone_parts[8][1024];
-template <typename Combine> inline float hone_over_row(float x, Combine combine) {
-  hone_parts[threadIdx.y][threadIdx.x] = x;
-  hone_barriers[threadIdx.y]->arrive_and_wait();
-  x = hone_parts[threadIdx.y][0];
-  for (unsigned i = 1; i < blockDim.x; ++i) x = combine(x, hone_parts[threadIdx.y][i]);
-  hone_barriers[threadIdx.y]->arrive_and_wait();
-  return x;
-}
-template <typename Kernel> void hone_run(unsigned threads, unsigned rows, unsigned blocks, Kernel kernel) {
-  for (unsigned block = 0; block < blocks; ++block) {
-    vector<thread> team;
-    for (unsigned y = 0; y < rows; ++y) hone_barriers[y] = make_unique<barrier<>>(threads);
-    for (unsigned y = 0; y < rows; ++y)
-      for (unsigned x = 0; x < threads; ++x)
-        team.emplace_back([=] { blockIdx = {block, 0}, threadIdx = {x, y}, blockDim = {threads, rows}; kernel(); });
-    for (thread& one : team) one.join();
-  }
-}
-)";
 
 struct RowTest {
   std::string name;
@@ -122,7 +94,7 @@ std::vector<double> defined_row(const RowTest& test, const Tensor& x, const Tens
 
 // Each test's kernel in a namespace of its own, with a caller.
 std::string host_source(const std::vector<RowTest>& tests) {
-  std::string text = std::string(testing::kHostCuda) + kHostRows;
+  std::string text = testing::kHostCuda;
   for (std::size_t i = 0; i < tests.size(); ++i) {
     const RowKernel kernel = *generate_rows(tests[i].program);
     std::string source = kernel.source.text;
@@ -136,9 +108,9 @@ std::string host_source(const std::vector<RowTest>& tests) {
     text += fmt::format(
         "#undef kPadding\n#undef kEpsilon\nnamespace rows_{} {{\n{}\n}}\n"
         "extern \"C\" void run_{}(void* x, void* y, void* scale, void* bias, long long rows) {{\n"
-        "  hone_run({}, {}, (unsigned)((rows + {} - 1) / {}), [=] {{ rows_{}::{}({}x, {}y, {}{}rows); "
-        "}});\n}}\n",
-        i, source, i, kernel.threads, kernel.rows, kernel.rows, kernel.rows, i, kRowEntry, pointer, pointer,
+        "  hone_run_grid({{(unsigned)((rows + {} - 1) / {}), 1, 1}}, {{{}, {}, 1}}, true,\n"
+        "                [=] {{ rows_{}::{}({}x, {}y, {}{}rows); }});\n}}\n",
+        i, source, i, kernel.rows, kernel.rows, kernel.threads, kernel.rows, i, kRowEntry, pointer, pointer,
         norm ? pointer + "scale, " : "", norm && tests[i].program.has_bias ? pointer + "bias, " : "");
   }
   return text;
@@ -147,7 +119,7 @@ std::string host_source(const std::vector<RowTest>& tests) {
 TEST(GeneratedRows, AreWhatTheirDefinitionsSay) {
   const std::vector<RowTest> tests = row_tests();
   const std::filesystem::path folder = scratch_path("hone-row-kernels");
-  void* const library = testing::compiled_on_host(host_source(tests), folder, "-O1 -pthread");
+  void* const library = testing::compiled_on_host(host_source(tests), folder, "-O1");
   for (std::size_t i = 0; i < tests.size(); ++i) {
     const RowTest& test = tests[i];
     const int64_t count = test.rows * test.program.columns;

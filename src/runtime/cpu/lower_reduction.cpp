@@ -1,79 +1,19 @@
 // Reductions over axes, ArgMax and ArgMin, CumSum, TopK: hone's own kernels.
-#include <array>
-
 #include <fmt/core.h>
 
 #include "kernels/cpu/reduction/order.h"
 #include "kernels/cpu/reduction/reduce.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/make_kernel.h"
+#include "runtime/lower/reduction_of_node.h"
 
 namespace hone::runtime::cpu {
 namespace {
 
-struct Operator {
-  std::string_view op;
-  kernels::Reduction reduction;
-};
-constexpr std::array kReductions = {Operator{"ReduceSum", kernels::Reduction::kSum},
-                                    Operator{"ReduceMean", kernels::Reduction::kMean},
-                                    Operator{"ReduceMax", kernels::Reduction::kMax},
-                                    Operator{"ReduceMin", kernels::Reduction::kMin},
-                                    Operator{"ReduceProd", kernels::Reduction::kProd},
-                                    Operator{"ReduceL1", kernels::Reduction::kL1},
-                                    Operator{"ReduceL2", kernels::Reduction::kL2},
-                                    Operator{"ReduceSumSquare", kernels::Reduction::kSumSquare},
-                                    Operator{"ReduceLogSum", kernels::Reduction::kLogSum},
-                                    Operator{"ReduceLogSumExp", kernels::Reduction::kLogSumExp}};
-
-// The axes that a Reduce node reduces, each once; nullopt if they are computed.
-std::optional<std::vector<int64_t>> reduced_axes(const LowerContext& context, int64_t rank) {
-  if (context.has(1) && context.constant(1) == nullptr) return std::nullopt;
-  const std::vector<int64_t> given = context.has(1) ? context.constant(1)->to_ints() : std::vector<int64_t>{};
-  const bool all = given.empty() && context.node.attributes.integer("noop_with_empty_axes", 0) == 0;
-  std::vector<bool> reduced(static_cast<std::size_t>(rank), all);
-  for (int64_t axis : given) {
-    const auto normal = normalize_axis(axis, rank);
-    if (!normal.ok()) return std::nullopt;
-    reduced[static_cast<std::size_t>(*normal)] = true;
-  }
-  std::vector<int64_t> axes;
-  for (int64_t i = 0; i < rank; ++i) {
-    if (reduced[static_cast<std::size_t>(i)]) axes.push_back(i);
-  }
-  return axes;
-}
-
-// Means and the like over all spatial axes of images in another layout, kept as [N, C, 1…] in that layout:
-// the positions are one axis of the memory.
-bool move_to_layout(const LowerContext& context, kernels::ReduceDesc& desc) {
-  const Layout layout = context.in(0).layout;
-  if (layout == Layout::kPlain) return context.out().layout == Layout::kPlain;
-  const Shape shape = context.in_shape(0);
-  const bool spatial = desc.axes.size() == shape.size() - 2 && desc.axes.front() == 2;
-  const bool kept = context.out().layout == layout && context.out_shape().size() == shape.size();
-  if (!spatial || !kept) return false;
-  const int64_t positions = element_count(std::span(shape).subspan(2));
-  const int64_t block = layout == Layout::kChannelsLast ? shape[1] : channel_block(layout);
-  desc.shape = {shape[0] * ((shape[1] + block - 1) / block), positions, block};
-  desc.axes = {1};
-  return true;
-}
-
-void lower_reduce(const LowerContext& context, kernels::Reduction reduction, const std::vector<int64_t>& axes,
-                  std::vector<Candidate>& found) {
-  if (context.in(0).dtype != DType::kF32) return;
-  kernels::ReduceDesc desc{context.in_shape(0), axes, reduction};
-  // Padded channels hold zeros, and must again: only reductions that make zero of zeros keep them so.
-  using enum kernels::Reduction;
-  const bool zero_of_zeros = reduction != kLogSum && reduction != kLogSumExp;
-  if (context.in(0).layout != Layout::kPlain && !zero_of_zeros) return;
-  if (!move_to_layout(context, desc)) return;
-  std::vector<std::size_t> unread;
-  if (context.has(1)) unread.push_back(1);
-  found.push_back({"hone reduce", [desc, unread]() -> Result<std::unique_ptr<Kernel>> {
-                     HONE_ASSIGN(kernels::Reduce reduce, kernels::Reduce::create(desc));
-                     return make_kernel({.implementation = "hone reduce", .unread = unread},
+void lower_reduce(const NodeReduction& reduction, std::vector<Candidate>& found) {
+  found.push_back({"hone reduce", [reduction]() -> Result<std::unique_ptr<Kernel>> {
+                     HONE_ASSIGN(kernels::Reduce reduce, kernels::Reduce::create(reduction.desc));
+                     return make_kernel({.implementation = "hone reduce", .unread = reduction.unread},
                                         [reduce = std::move(reduce)](const KernelArguments& a) -> Status {
                                           reduce.execute(static_cast<const float*>(a.inputs[0]),
                                                          static_cast<float*>(a.outputs[0]));
@@ -167,17 +107,8 @@ void lower_reduction(const LowerContext& context, std::vector<Candidate>& found)
   if (node.inputs.empty() || !context.has(0) || context.in_shape(0).empty() ||
       element_count(context.in_shape(0)) == 0 || element_count(context.out_shape()) == 0)
     return;
-  const auto rank = static_cast<int64_t>(context.in_shape(0).size());
-  for (const Operator& known : kReductions) {
-    if (known.op != node.op) continue;
-    if (const auto axes = reduced_axes(context, rank)) lower_reduce(context, known.reduction, *axes, found);
-    return;
-  }
-  if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool") {
-    std::vector<int64_t> spatial;
-    for (int64_t i = 2; i < rank; ++i) spatial.push_back(i);
-    const bool mean = node.op == "GlobalAveragePool";
-    lower_reduce(context, mean ? kernels::Reduction::kMean : kernels::Reduction::kMax, spatial, found);
+  if (const auto reduction = reduction_of_node(context)) {
+    if (context.in(0).dtype == DType::kF32) lower_reduce(*reduction, found);
     return;
   }
   if (!ordered_type(context.in(0).dtype) || context.in(0).layout != Layout::kPlain) return;

@@ -67,6 +67,10 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
     if (kernels_.cache != nullptr) {
       cuda_kernels::lower_pointwise(context, kernels_, found);
       cuda_kernels::lower_rows(context, kernels_, found);
+      cuda_kernels::lower_copies(context, kernels_, found);
+      cuda_kernels::lower_gather(context, kernels_, found);
+      cuda_kernels::lower_reduction(context, kernels_, found);
+      cuda_kernels::lower_pooling(context, kernels_, found);
     }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
   }

@@ -29,6 +29,10 @@ Result<LoadedKernel> load_kernel(const GpuKernels& kernels, const cuda::KernelSo
 
 void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // What may stand behind a product in one kernel; the combination is lower_product's to judge.
 std::vector<graph::EpilogueCapability> product_epilogues();

@@ -226,7 +226,7 @@ INSTANTIATE_TEST_SUITE_P(Gpu, PointwiseOnGpu, ::testing::ValuesIn(testing::gpu_p
                          [](const auto& test) { return std::string(test.param); });
 INSTANTIATE_TEST_SUITE_P(All, KernelsOnGpu, ::testing::Values("cpu", testing::kCudaWithProducts),
                          [](const auto& test) { return std::string(test.param); });
-INSTANTIATE_TEST_SUITE_P(All, PointwiseOnGpu, ::testing::Values("cpu"),
+INSTANTIATE_TEST_SUITE_P(All, PointwiseOnGpu, ::testing::Values("cpu", testing::kCudaOnHost),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -17,17 +17,21 @@ namespace hone::runtime::testing {
 inline constexpr const char* kCudaWithoutGpu = "cuda_without_gpu";
 inline constexpr const char* kCudaWithProducts = "cuda_with_products_without_gpu";
 
-inline std::shared_ptr<const Provider> cuda_without_gpu(bool products) {
+// And with generated kernels as well, which the host runs thread by thread (cuda/testing/fake_nvrtc.cpp).
+inline constexpr const char* kCudaOnHost = "cuda_on_the_host";
+
+inline std::shared_ptr<const Provider> cuda_without_gpu(bool products, bool generated) {
   const cuda::ContextPointer context = cuda::testing::fake_context();
   cuda_kernels::GpuKernels kernels{
       .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
   if (products) kernels.products = cuda::testing::fake_products(context);
+  if (generated) kernels.cache = cuda::testing::kernels_of_the_host();
   return std::make_shared<CudaProvider>(std::move(kernels));
 }
 
 inline std::shared_ptr<const Provider> provider_named(std::string_view name, int threads = 0) {
-  if (name == kCudaWithoutGpu || name == kCudaWithProducts)
-    return cuda_without_gpu(name == kCudaWithProducts);
+  if (name == kCudaWithoutGpu || name == kCudaWithProducts || name == kCudaOnHost)
+    return cuda_without_gpu(name != kCudaWithoutGpu, name == kCudaOnHost);
   auto made = make_provider(name, {.threads = threads});
   if (!made.ok()) throw std::logic_error(made.error().message);
   return *std::move(made);

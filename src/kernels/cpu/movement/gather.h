@@ -7,19 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/dtype.h"
 #include "core/result.h"
-#include "core/shape.h"
+#include "kernels/movement/gather_desc.h"
 
 namespace hone::kernels {
-
-// out[o, k, i] = data[o, indices[k], i]: rows of an embedding with outer = 1.
-struct GatherDesc {
-  std::size_t element_size = 4;
-  int64_t outer = 1, axis = 1, inner = 1;
-  int64_t indices = 0;  // how many
-  DType index_type = DType::kI64;
-};
 
 class Gather {
  public:
@@ -29,16 +20,6 @@ class Gather {
 
  private:
   GatherDesc desc_;
-};
-
-// out[i0, …, ia, …] = data[i0, …, indices[i0, …, ia, …], …]; scatter is the other way round, into a copy of
-// data that the caller has made.
-struct ElementsDesc {
-  std::size_t element_size = 4;
-  Shape data_shape = {};
-  Shape index_shape = {};
-  int64_t axis = 0;
-  DType index_type = DType::kI64;
 };
 
 class GatherElements {
@@ -55,17 +36,6 @@ class GatherElements {
   ElementsDesc desc_;
   std::vector<int64_t> strides_;  // of data
   int64_t total_ = 0;
-};
-
-// Index tuples of `depth` numbers choose slices of `slice` elements after `batch` shared leading positions:
-// out[b, k, :] = data[b, indices[b, k, 0..depth), :].
-struct GatherNDDesc {
-  std::size_t element_size = 4;
-  int64_t batch = 1;         // product of the batch axes
-  Shape indexed_shape = {};  // the `depth` extents that a tuple addresses
-  int64_t tuples = 0;        // per batch position
-  int64_t slice = 1;
-  DType index_type = DType::kI64;
 };
 
 class GatherND {

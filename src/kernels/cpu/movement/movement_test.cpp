@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/movement/copies.h"
 #include "kernels/cpu/movement/gather.h"
 #include "kernels/cpu/movement/pad.h"
 #include "kernels/cpu/movement/reorder.h"
+#include "kernels/cpu/movement/strided_copy.h"
+#include "kernels/movement/copies.h"
 
 namespace hone::kernels {
 namespace {

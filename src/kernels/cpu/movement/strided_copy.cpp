@@ -41,28 +41,6 @@ void copy_strided(std::size_t element, const std::byte* in, int64_t in_stride, s
 
 }  // namespace
 
-// Sorted by the output's strides, so that it is written in order; neighbours that both sides walk as one,
-// joined.
-std::vector<StridedCopy::Axis> StridedCopy::merge_axes(const StridedCopyDesc& desc) {
-  std::vector<Axis> axes;
-  for (std::size_t i = 0; i < desc.shape.size(); ++i) {
-    if (desc.shape[i] > 1) axes.push_back({desc.shape[i], desc.in_strides[i], desc.out_strides[i]});
-  }
-  std::stable_sort(axes.begin(), axes.end(),
-                   [](const Axis& a, const Axis& b) { return std::abs(a.out) > std::abs(b.out); });
-  std::vector<Axis> merged;
-  for (const Axis& axis : axes) {
-    const bool joins = !merged.empty() && merged.back().in == axis.in * axis.extent &&
-                       merged.back().out == axis.out * axis.extent;
-    if (joins) {
-      merged.back() = {merged.back().extent * axis.extent, axis.in, axis.out};
-    } else {
-      merged.push_back(axis);
-    }
-  }
-  return merged;
-}
-
 // A short contiguous run is one wider element, if everything else steps in whole runs.
 void StridedCopy::widen_element(std::vector<Axis>& axes) {
   if (axes.size() < 2 || axes.back().in != 1 || axes.back().out != 1) return;
@@ -124,7 +102,7 @@ Result<StridedCopy> StridedCopy::create(const StridedCopyDesc& desc) {
   kernel.in_offset_ = desc.in_offset;
   kernel.out_offset_ = desc.out_offset;
   if (element_count(desc.shape) == 0) return kernel;  // rows_ 0: nothing to do
-  std::vector<Axis> axes = merge_axes(desc);
+  std::vector<Axis> axes = merged_axes(desc);
   kernel.widen_element(axes);
   kernel.choose_inner(axes);
   kernel.rows_ = 1;

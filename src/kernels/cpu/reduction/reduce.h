@@ -1,5 +1,4 @@
-// Reductions of f32 tensors over any axes. Global average pooling is one of them: the mean over {2, 3} of the
-// plain layout, or over the middle axis of [N·C/16, H·W, 16] or [N, H·W, C].
+// Reductions of f32 tensors over any axes.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +6,9 @@
 #include <vector>
 
 #include "core/result.h"
-#include "core/shape.h"
+#include "kernels/reduction/reduce_desc.h"
 
 namespace hone::kernels {
-
-enum class Reduction : uint8_t { kSum, kMean, kMax, kMin, kProd, kL1, kL2, kSumSquare, kLogSum, kLogSumExp };
-
-struct ReduceDesc {
-  Shape shape = {};
-  std::vector<int64_t> axes = {};  // in [0, rank), each once; empty reduces nothing
-  Reduction op = Reduction::kSum;
-};
 
 class Reduce {
  public:

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cuda/testing/host_cuda.h"
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -14,22 +15,7 @@
 
 namespace hone::kernels::gpu::testing {
 
-// Comes before the prelude (kernels/cuda/prelude.h).
-inline constexpr const char* kHostCuda = R"(
-#define HONE_ON_HOST
-#include <cmath>
-#include <cstring>
-using namespace std;
-#define HONE_FUNCTION inline
-#define __global__
-#define __launch_bounds__(threads, blocks)
-struct Place { unsigned x, y; };
-static thread_local Place blockIdx, threadIdx, blockDim;
-static inline float hone_float_of_bits(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
-static inline unsigned hone_bits_of_float(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
-static inline float hone_from_f16(unsigned short x) { _Float16 y; memcpy(&y, &x, 2); return (float)y; }
-static inline unsigned short hone_to_f16(float x) { const _Float16 y = (_Float16)x; unsigned short z; memcpy(&z, &y, 2); return z; }
-)";
+using cuda::testing::kHostCuda;  // comes before the prelude (kernels/cuda/prelude.h)
 
 // A pointer that becomes whatever the kernel wants.
 inline constexpr const char* kHostAnyPointer = R"(

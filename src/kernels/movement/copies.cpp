@@ -1,7 +1,30 @@
 // Movement operators as shapes and strides.
-#include "kernels/cpu/movement/copies.h"
+#include "kernels/movement/copies.h"
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace hone::kernels {
+
+std::vector<CopyAxis> merged_axes(const StridedCopyDesc& desc) {
+  std::vector<CopyAxis> axes;
+  for (std::size_t i = 0; i < desc.shape.size(); ++i) {
+    if (desc.shape[i] > 1) axes.push_back({desc.shape[i], desc.in_strides[i], desc.out_strides[i]});
+  }
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const CopyAxis& a, const CopyAxis& b) { return std::abs(a.out) > std::abs(b.out); });
+  std::vector<CopyAxis> merged;
+  for (const CopyAxis& axis : axes) {
+    const bool joins = !merged.empty() && merged.back().in == axis.in * axis.extent &&
+                       merged.back().out == axis.out * axis.extent;
+    if (joins) {
+      merged.back() = {merged.back().extent * axis.extent, axis.in, axis.out};
+    } else {
+      merged.push_back(axis);
+    }
+  }
+  return merged;
+}
 
 StridedCopyDesc transpose_copy(std::size_t element_size, std::span<const int64_t> in_shape,
                                std::span<const int64_t> permutation) {

@@ -1,14 +1,36 @@
-// Descriptions of strided copies for the movement operators, between dense row-major tensors. Shapes and axes
-// are the caller's to check.
+// Movement operators that strides can express (transpose, slice with steps of either sign, concat, split, expand, tile,
+// depth-to-space) as descriptions that the CPU's engine and the GPU's generator both read. Tensors are dense and
+// row-major; shapes and axes are the caller's to check.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "kernels/cpu/movement/strided_copy.h"
+#include "core/shape.h"
 
 namespace hone::kernels {
+
+// out[out_offset + Σ i·out_strides] = in[in_offset + Σ i·in_strides] for every index i of `shape`; in
+// elements.
+struct StridedCopyDesc {
+  std::size_t element_size = 4;  // 1, 2, 4, 8 or 16 bytes
+  Shape shape = {};
+  std::vector<int64_t> in_strides = {};   // 0 repeats
+  std::vector<int64_t> out_strides = {};  // no two indices may meet
+  int64_t in_offset = 0;
+  int64_t out_offset = 0;
+};
+
+// One axis of a copy; steps in elements.
+struct CopyAxis {
+  int64_t extent = 1, in = 1, out = 1;
+};
+
+// Axes of more than one element, sorted by the output's strides, so that it is written in order; neighbours that both
+// sides walk as one, joined.
+std::vector<CopyAxis> merged_axes(const StridedCopyDesc& desc);
 
 // out[i0, i1, …] = in with axes permuted: axis a of the output is axis permutation[a] of the input.
 StridedCopyDesc transpose_copy(std::size_t element_size, std::span<const int64_t> in_shape,

@@ -1,0 +1,172 @@
+// What CUDA C++ has that C++ has not, as C++ of the host: put before a kernel's source, it makes the source one for the
+// compiler of the host. A block's threads are fibers that change at barriers alone, in an order that changes with them,
+// so that what needs a barrier and has none is wrong every time. Proves what kernels compute where there is no GPU.
+#pragma once
+
+namespace hone::cuda::testing {
+
+inline constexpr const char* kHostCuda = R"(
+#define HONE_ON_HOST
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+#include <ucontext.h>
+using namespace std;
+#define HONE_FUNCTION inline
+#define __global__
+#define __device__ static
+#define __shared__ static
+#define __launch_bounds__(...)
+struct Place { unsigned x = 0, y = 0, z = 0; };
+static thread_local Place blockIdx, threadIdx, blockDim, gridDim;
+static inline float hone_float_of_bits(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
+static inline unsigned hone_bits_of_float(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+static inline float hone_from_f16(unsigned short x) { _Float16 y; memcpy(&y, &x, 2); return (float)y; }
+static inline unsigned short hone_to_f16(float x) { const _Float16 y = (_Float16)x; unsigned short z; memcpy(&z, &y, 2); return z; }
+template <typename T> static inline T atomicCAS(T* at, T expected, T wanted) {
+  const T before = *at;
+  if (before == expected) *at = wanted;
+  return before;
+}
+template <typename T> static inline T atomicMax(T* at, T x) { const T before = *at; if (x > before) *at = x; return before; }
+static inline void __threadfence() {}
+
+// --- a block's threads ---
+enum HoneFiberState { kHoneReady, kHoneAtBlock, kHoneAtWarp, kHoneDone };
+struct HoneFiber {
+  ucontext_t context;
+  vector<char> stack;
+  HoneFiberState state = kHoneReady;
+  Place place;
+};
+static ucontext_t hone_scheduler;
+static vector<HoneFiber> hone_fibers;
+static unsigned hone_running = 0;
+static void (*hone_body)(void*);
+static void* hone_body_data;
+static unsigned char hone_slots[1024][16];
+
+static void hone_wait(HoneFiberState at) {
+  HoneFiber& self = hone_fibers[hone_running];
+  self.state = at;
+  swapcontext(&self.context, &hone_scheduler);
+}
+static void hone_begin_fiber() {
+  hone_body(hone_body_data);
+  hone_wait(kHoneDone);
+}
+static inline void __syncthreads() { hone_wait(kHoneAtBlock); }
+static inline void __syncwarp(unsigned = 0xffffffffu) { hone_wait(kHoneAtWarp); }
+template <typename T> static T hone_of_lane(T x, unsigned lane) {
+  memcpy(hone_slots[hone_running], &x, sizeof x);
+  __syncwarp();
+  T y;
+  memcpy(&y, hone_slots[hone_running / 32 * 32 + lane % 32], sizeof y);
+  __syncwarp();
+  return y;
+}
+template <typename T> static T __shfl_xor_sync(unsigned, T x, int mask) { return hone_of_lane(x, hone_running % 32 ^ (unsigned)mask); }
+template <typename T> static T __shfl_sync(unsigned, T x, int lane) { return hone_of_lane(x, (unsigned)lane); }
+template <typename T> static T __shfl_down_sync(unsigned, T x, int by) {
+  const unsigned lane = hone_running % 32 + (unsigned)by;
+  return hone_of_lane(x, lane < 32 ? lane : hone_running % 32);
+}
+template <typename T> static T __shfl_up_sync(unsigned, T x, int by) {
+  const unsigned lane = hone_running % 32;
+  return hone_of_lane(x, lane >= (unsigned)by ? lane - (unsigned)by : lane);
+}
+
+// Lets those go on who have all come: a warp's threads, or the block's. False: nobody can.
+static bool hone_release() {
+  const size_t count = hone_fibers.size();
+  bool any = false, whole_block = true;
+  for (size_t warp = 0; warp < count; warp += 32) {
+    bool whole_warp = true;
+    const size_t end = warp + 32 < count ? warp + 32 : count;
+    for (size_t i = warp; i < end; ++i) {
+      if (hone_fibers[i].state != kHoneDone && hone_fibers[i].state != kHoneAtWarp) whole_warp = false;
+      if (hone_fibers[i].state != kHoneDone && hone_fibers[i].state != kHoneAtBlock) whole_block = false;
+    }
+    for (size_t i = warp; whole_warp && i < end; ++i)
+      if (hone_fibers[i].state == kHoneAtWarp) hone_fibers[i].state = kHoneReady, any = true;
+  }
+  for (HoneFiber& fiber : hone_fibers)
+    if (whole_block && fiber.state == kHoneAtBlock) fiber.state = kHoneReady, any = true;
+  return any;
+}
+
+static void hone_run_fibers() {
+  for (size_t i = 0; i < hone_fibers.size(); ++i) {
+    HoneFiber& fiber = hone_fibers[i];
+    fiber.state = kHoneReady;
+    fiber.stack.resize(1 << 16);
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.data();
+    fiber.context.uc_stack.ss_size = fiber.stack.size();
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, hone_begin_fiber, 0);
+  }
+  for (bool forth = true, going = true; going; forth = !forth) {
+    bool done = true;
+    for (size_t k = 0; k < hone_fibers.size(); ++k) {
+      const size_t i = forth ? k : hone_fibers.size() - 1 - k;
+      if (hone_fibers[i].state == kHoneReady) {
+        hone_running = (unsigned)i;
+        threadIdx = hone_fibers[i].place;
+        swapcontext(&hone_scheduler, &hone_fibers[i].context);
+      }
+      done = done && hone_fibers[i].state == kHoneDone;
+    }
+    going = !done;
+    if (going && !hone_release()) {
+      fprintf(stderr, "threads of a block wait at different barriers\n");
+      abort();
+    }
+  }
+}
+
+// Runs `body` for each thread of the grid. With barriers threads are fibers; without, they run one after another.
+template <typename Body> static void hone_run_grid(Place grid, Place block, bool barriers, Body body) {
+  gridDim = grid;
+  blockDim = block;
+  hone_body = [](void* data) { (*(Body*)data)(); };
+  hone_body_data = &body;
+  if (barriers) hone_fibers.resize((size_t)block.x * block.y * block.z);
+  for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
+        size_t i = 0;
+        Place at;
+        for (at.z = 0; at.z < block.z; ++at.z)
+          for (at.y = 0; at.y < block.y; ++at.y)
+            for (at.x = 0; at.x < block.x; ++at.x) {
+              threadIdx = at;
+              if (barriers) hone_fibers[i++].place = at;
+              else body();
+            }
+        if (barriers) hone_run_fibers();
+      }
+}
+
+// --- launches as the driver has them: parameters by address ---
+template <size_t... I> struct HoneIndices {};
+template <size_t N, size_t... I> struct HoneCount : HoneCount<N - 1, N - 1, I...> {};
+template <size_t... I> struct HoneCount<0, I...> { using Type = HoneIndices<I...>; };
+template <typename... A, size_t... I>
+static void hone_call(void (*kernel)(A...), void** parameters, HoneIndices<I...>) { kernel(*(A*)parameters[I]...); }
+template <typename... A> static void hone_launch(void (*kernel)(A...), const unsigned* shape, bool barriers, void** parameters) {
+  Place grid, block;
+  grid.x = shape[0], grid.y = shape[1], grid.z = shape[2], block.x = shape[3], block.y = shape[4], block.z = shape[5];
+  hone_run_grid(grid, block, barriers, [=] { hone_call(kernel, parameters, typename HoneCount<sizeof...(A)>::Type()); });
+}
+template <typename... A> static unsigned hone_sizes(void (*)(A...), size_t* sizes) {
+  const size_t all[] = {sizeof(A)...};
+  for (size_t i = 0; i < sizeof...(A); ++i) sizes[i] = all[i];
+  return sizeof...(A);
+}
+)";
+
+}  // namespace hone::cuda::testing

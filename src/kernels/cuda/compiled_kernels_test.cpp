@@ -1,0 +1,128 @@
+// What NVRTC makes of generated gathers, reductions and poolings for each architecture: no spills, no local memory. What
+// they compute is tested where nodes are lowered to them (runtime/cuda/generated_kernels_test.cpp).
+#include "cuda/testing/real_nvrtc.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/pooling.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/testing/host_kernels.h"
+
+namespace hone::kernels::gpu {
+namespace {
+
+constexpr std::array kFloats = {DType::kF32, DType::kF16, DType::kBF16};
+
+struct NamedSource {
+  std::string name, text;
+  std::vector<std::string> entries;
+};
+
+void add_gathers(std::vector<NamedSource>& sources) {
+  for (const std::size_t size : {1, 2, 4, 8, 16}) {
+    const std::array<GatherForm, 3> forms = {
+        GatherDesc{.element_size = size, .outer = 3, .axis = 30522, .inner = 7, .indices = 128},
+        ElementsDesc{.element_size = size, .data_shape = {5, 60, 7}, .index_shape = {5, 9, 7}, .axis = 1},
+        GatherNDDesc{.element_size = size,
+                     .batch = 2,
+                     .indexed_shape = {9, 8, 7},
+                     .tuples = 50,
+                     .slice = 48,
+                     .index_type = DType::kI32}};
+    for (const GatherForm& form : forms) {
+      sources.push_back({"gather", generate_gather(form)->source.text, {kGatherEntry}});
+      sources.push_back(
+          {"scatter", generate_scatter(form)->source.text, {kClearClaimsEntry, kClaimEntry, kScatterEntry}});
+    }
+  }
+}
+
+void add_reductions(std::vector<NamedSource>& sources) {
+  const auto add = [&](const ReduceProgram& program) {
+    sources.push_back({"reduce", generate_reduce(program)->source.text, {kReduceEntry, kJoinPartsEntry}});
+  };
+  for (int op = 0; op <= static_cast<int>(Reduction::kLogSumExp); ++op) {
+    for (const ReduceDesc& desc : {ReduceDesc{{8, 2048, 49}, {2}}, ReduceDesc{{64, 768}, {0}},
+                                   ReduceDesc{{2, 1 << 20}, {1}}, ReduceDesc{{5, 6, 7, 8}, {1, 3}}}) {
+      const DType dtype = kFloats[static_cast<std::size_t>(op) % kFloats.size()];
+      ReduceProgram program{.desc = desc, .dtype = dtype, .arg = {}};
+      program.desc.op = static_cast<Reduction>(op);
+      add(program);
+    }
+  }
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI32, DType::kI64}) {
+    add({.desc = {{64, 50257}, {1}}, .dtype = dtype, .arg = ArgExtremumForm{}});
+    add({.desc = {{64, 500, 30}, {1}}, .dtype = dtype, .arg = ArgExtremumForm{.min = true, .last = true}});
+  }
+}
+
+void add_poolings(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool last : {false, true}) {
+      for (const auto kind :
+           {PoolProgram::Kind::kMax, PoolProgram::Kind::kAverage, PoolProgram::Kind::kAverageWithPadding}) {
+        PoolProgram program{.kind = kind,
+                            .dtype = dtype,
+                            .batch = 2,
+                            .channels = 64,
+                            .channels_last = last,
+                            .windows = {},
+                            .in = {112, 112},
+                            .out = {56, 56}};
+        program.windows.assign(2, {.kernel = 3, .stride = 2, .pad_begin = 1, .pad_end = 1});
+        sources.push_back({"pool", generate_pooling(program)->source.text, {kPoolEntry}});
+      }
+    }
+  }
+}
+
+std::vector<NamedSource> all_sources() {
+  std::vector<NamedSource> sources;
+  add_gathers(sources);
+  add_reductions(sources);
+  add_poolings(sources);
+  return sources;
+}
+
+class RealNvrtcGenerated : public ::testing::TestWithParam<int> {};
+
+TEST_P(RealNvrtcGenerated, CompileWithoutSpillsAndLocalMemory) {
+  const auto nvrtc = cuda::testing::real_nvrtc();
+  if (nvrtc == nullptr) return;
+  const std::vector<NamedSource> sources = all_sources();
+  std::string text(kBasePrelude);
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    text += testing::with_number(sources[i].text, i, sources[i].entries);
+  const auto compiled =
+      nvrtc->compile(text, "generated.cu", {GetParam()}, std::array{std::string("--fmad=false")});
+  ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+  EXPECT_GE(compiled->uses.size(), sources.size());
+  for (const cuda::KernelUse& use : compiled->uses)
+    EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << use.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcGenerated, ::testing::Values(80, 90, 100, 120),
+                         [](const auto& test) { return fmt::format("sm_{}", test.param); });
+
+TEST(GeneratedKernels, OfTypesThatTheyDoNotComputeAreRefused) {
+  EXPECT_EQ(generate_reduce({.desc = {{4}, {0}}, .dtype = DType::kI64, .arg = {}}).error().code,
+            ErrorCode::kUnsupported);
+  EXPECT_EQ(generate_pooling({.dtype = DType::kU8, .windows = {{}}, .in = {4}, .out = {4}}).error().code,
+            ErrorCode::kUnsupported);
+  EXPECT_EQ(generate_gather(GatherDesc{.indices = 3, .index_type = DType::kF32}).error().code,
+            ErrorCode::kUnsupported);
+}
+
+// Few results: more than one block for each, and what they leave is joined in a fixed order.
+TEST(GeneratedReductions, HaveSeveralBlocksForAResultWhereThereAreFew) {
+  const ReduceKernel one = *generate_reduce({.desc = {{2048, 49}, {1}}, .arg = {}});
+  EXPECT_EQ(one.parts, 1);
+  EXPECT_EQ(one.scratch_bytes, 0U);
+  const ReduceKernel many = *generate_reduce({.desc = {{2, 1 << 20}, {1}}, .arg = {}});
+  EXPECT_GT(many.parts, 100);
+  EXPECT_EQ(many.scratch_bytes, static_cast<std::size_t>(many.parts) * 2 * 4);
+}
+
+}  // namespace
+}  // namespace hone::kernels::gpu

@@ -1,0 +1,255 @@
+#include "kernels/cuda/strided_copy.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/cuda/prelude.h"
+
+namespace hone::kernels::gpu {
+namespace {
+
+constexpr int64_t kWidestUnit = 16;  // bytes of one load
+constexpr int64_t kTileSide = 32;    // threads of a warp
+constexpr int64_t kTileRows = kCopyBlock / kTileSide;
+constexpr int64_t kShortestTileSide = 16;  // below, threads of a tile have too little to do
+
+std::string_view unit_type(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return "unsigned char";
+    case 2:
+      return "unsigned short";
+    case 4:
+      return "unsigned";
+    case 8:
+      return "unsigned long long";
+    default:
+      return "HoneVector<unsigned, 4>";
+  }
+}
+
+// How one copy is done.
+struct CopyPlan {
+  std::vector<CopyAxis> axes;  // outermost first; in units
+  int64_t unit = 4;            // bytes
+  int64_t in_offset = 0, out_offset = 0;
+  int64_t units = 1;  // written
+  int64_t blocks = 1;
+  int64_t each = 1;    // units of a thread; no tiles
+  bool tiled = false;  // then `axes` are those around a tile
+  CopyAxis row;        // consecutive in the output
+  CopyAxis column;     // consecutive in the input
+  int64_t lanes = 1;   // units that a thread of a tile takes at once
+  bool wide_loads = false, wide_stores = false;
+
+  int64_t side() const { return kTileSide * lanes; }
+  int64_t pitch() const { return side() + lanes; }  // one bank further each row
+  int64_t tile_bytes() const { return tiled ? side() * pitch() * unit : 0; }
+};
+
+// Whether everything but the innermost axis steps by whole runs of `run`.
+bool steps_by(const CopyPlan& plan, int64_t run) {
+  return plan.in_offset % run == 0 && plan.out_offset % run == 0 &&
+         std::all_of(plan.axes.begin(), plan.axes.end() - 1,
+                     [&](const CopyAxis& axis) { return axis.in % run == 0 && axis.out % run == 0; });
+}
+
+// What lies together on both sides becomes wider units.
+void widen(CopyPlan& plan) {
+  if (plan.axes.empty() || plan.axes.back().in != 1 || plan.axes.back().out != 1) return;
+  int64_t run = 1;
+  while (plan.unit * run * 2 <= kWidestUnit && plan.axes.back().extent % (run * 2) == 0 &&
+         steps_by(plan, run * 2))
+    run *= 2;
+  for (std::size_t i = 0; i + 1 < plan.axes.size(); ++i) plan.axes[i].in /= run, plan.axes[i].out /= run;
+  plan.axes.back().extent /= run;
+  plan.in_offset /= run;
+  plan.out_offset /= run;
+  plan.unit *= run;
+  if (plan.axes.back().extent == 1) plan.axes.pop_back();
+}
+
+// Takes row and column of tiles out of the axes, where other axes are consecutive on the two sides, and both long enough.
+void choose_tiles(CopyPlan& plan) {
+  if (plan.axes.size() < 2 || plan.axes.back().out != 1 || plan.axes.back().in == 1) return;
+  const auto found =
+      std::find_if(plan.axes.begin(), plan.axes.end(), [](const CopyAxis& axis) { return axis.in == 1; });
+  if (found == plan.axes.end()) return;
+  plan.column = *found;
+  plan.row = plan.axes.back();
+  const int64_t shorter = std::min(plan.row.extent, plan.column.extent);
+  if (shorter < kShortestTileSide) return;
+  plan.axes.pop_back();
+  plan.axes.erase(found);
+  plan.tiled = true;
+  while (plan.unit * plan.lanes < 4 && shorter >= kTileSide * plan.lanes * 2) plan.lanes *= 2;
+  const auto whole = [&](int64_t offset, int64_t step, int64_t CopyAxis::*side) {
+    return offset % plan.lanes == 0 && step % plan.lanes == 0 &&
+           std::all_of(plan.axes.begin(), plan.axes.end(),
+                       [&](const CopyAxis& axis) { return axis.*side % plan.lanes == 0; });
+  };
+  plan.wide_loads = whole(plan.in_offset, plan.row.in, &CopyAxis::in);
+  plan.wide_stores = whole(plan.out_offset, plan.column.out, &CopyAxis::out);
+}
+
+int64_t parts_of(int64_t count, int64_t part) { return (count + part - 1) / part; }
+
+CopyPlan plan_copy(const StridedCopyDesc& desc) {
+  CopyPlan plan;
+  plan.axes = merged_axes(desc);
+  plan.unit = static_cast<int64_t>(desc.element_size);
+  plan.in_offset = desc.in_offset;
+  plan.out_offset = desc.out_offset;
+  widen(plan);
+  for (const CopyAxis& axis : plan.axes) plan.units *= axis.extent;
+  choose_tiles(plan);
+  if (plan.tiled) {
+    plan.blocks = parts_of(plan.row.extent, plan.side()) * parts_of(plan.column.extent, plan.side());
+    for (const CopyAxis& axis : plan.axes) plan.blocks *= axis.extent;
+  } else {
+    // Several loads on their way a thread, as long as all multiprocessors still get blocks enough.
+    plan.each = plan.units >= int64_t{1} << 20 ? 4 : 1;
+    plan.blocks = parts_of(plan.units, kCopyBlock * plan.each);
+  }
+  return plan;
+}
+
+// Adds the place of index `e` of `axes` to `from` and `to`; consumes `e`.
+std::string walk(const std::vector<CopyAxis>& axes) {
+  std::string text;
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    const std::string at = i == 0 ? "e" : fmt::format("e % (hone_index){}", axes[i].extent);
+    if (axes[i].in != 0) text += fmt::format("    from += (hone_i64)({}) * {}LL;\n", at, axes[i].in);
+    if (axes[i].out != 0) text += fmt::format("    to += (hone_i64)({}) * {}LL;\n", at, axes[i].out);
+    if (i > 0) text += fmt::format("    e /= (hone_index){};\n", axes[i].extent);
+  }
+  return text;
+}
+
+// A unit after another, in the order in which they are written; all loads of a thread before its first store.
+std::string direct_body(const CopyPlan& plan) {
+  return fmt::format(
+      "  HoneUnit unit[{0}];\n  hone_i64 place[{0}];\n"
+      "#pragma unroll\n  for (int u = 0; u < {0}; ++u) {{\n"
+      "    hone_index e = (block * {0} + u) * {1} + threadIdx.x;\n    place[u] = -1;\n"
+      "    if (e >= (hone_index){2}) continue;\n"
+      "    hone_i64 from = {3}LL, to = {4}LL;\n{5}    place[u] = to;\n    unit[u] = in[from];\n  }}\n"
+      "#pragma unroll\n  for (int u = 0; u < {0}; ++u)\n    if (place[u] >= 0) out[place[u]] = unit[u];\n",
+      plan.each, kCopyBlock, plan.units, plan.in_offset, plan.out_offset, walk(plan.axes));
+}
+
+// Warps read rows of the tile, which are consecutive in the input, and write columns, which are so in the output.
+constexpr std::string_view kTileBody = R"cuda(
+  HoneUnit* const tile = (HoneUnit*)room;
+  const int lane = (int)(threadIdx.x % 32) * kLanes, warp = (int)(threadIdx.x / 32);
+#pragma unroll
+  for (int k = 0; k < kSide; k += kWarps) {
+    const hone_i64 r = row0 + warp + k, c = column0 + lane;
+    HoneUnit* const put = tile + (warp + k) * kPitch + lane;
+    if (r >= kRows) continue;
+    const HoneUnit* const get = in + from + r * kRowStep + c;
+    if (kWideLoads && c + kLanes <= kColumns) {
+      *(Wide*)put = *(const Wide*)get;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i)
+        if (c + i < kColumns) put[i] = get[i];
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < kSide; k += kWarps) {
+    const hone_i64 c = column0 + warp + k, r = row0 + lane;
+    const HoneUnit* const get = tile + lane * kPitch + warp + k;
+    if (c >= kColumns) continue;
+    HoneUnit* const put = out + to + c * kColumnStep + r;
+    if (kWideStores && r + kLanes <= kRows) {
+      Wide units;
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) units.at[i] = get[i * kPitch];
+      *(Wide*)put = units;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i)
+        if (r + i < kRows) put[i] = get[i * kPitch];
+    }
+  }
+)cuda";
+
+std::string tiled_body(const CopyPlan& plan) {
+  return fmt::format(
+             "  constexpr int kLanes = {}, kSide = {}, kPitch = {}, kWarps = {};\n"
+             "  constexpr bool kWideLoads = {}, kWideStores = {};\n"
+             "  constexpr hone_i64 kRows = {}, kRowStep = {}, kColumns = {}, kColumnStep = {};\n"
+             "  typedef HoneVector<HoneUnit, kLanes> Wide;\n"
+             "  const hone_index columns = {}, rows = {};\n"
+             "  hone_index e = block;\n"
+             "  const hone_i64 column0 = (hone_i64)(e % columns) * kSide;\n  e /= columns;\n"
+             "  const hone_i64 row0 = (hone_i64)(e % rows) * kSide;\n  e /= rows;\n"
+             "  hone_i64 from = {}LL, to = {}LL;\n",
+             plan.lanes, plan.side(), plan.pitch(), kTileRows, plan.wide_loads, plan.wide_stores,
+             plan.row.extent, plan.row.in, plan.column.extent, plan.column.out,
+             parts_of(plan.column.extent, plan.side()), parts_of(plan.row.extent, plan.side()),
+             plan.in_offset, plan.out_offset) +
+         walk(plan.axes) + std::string(kTileBody);
+}
+
+std::string part_function(std::size_t number, const CopyPlan& plan) {
+  return fmt::format(
+      "HONE_FUNCTION void hone_part_{}(const {}* __restrict__ in, {}* __restrict__ out, hone_index block, "
+      "void* room) "
+      "{{\n  typedef {} HoneUnit;\n{}}}\n",
+      number, unit_type(plan.unit), unit_type(plan.unit), unit_type(plan.unit),
+      plan.tiled ? tiled_body(plan) : direct_body(plan));
+}
+
+std::string copy_kernel_function(std::span<const CopyPlan> plans) {
+  std::string arguments, calls;
+  int64_t room = 0;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const std::string_view type = unit_type(plans[i].unit);
+    arguments += fmt::format("{}const {}* in{}, {}* out{}", i > 0 ? ", " : "", type, i, type, i);
+    if (i + 1 < plans.size())
+      calls += fmt::format(
+          "  if (block < (hone_index){0}) return hone_part_{1}(in{1}, out{1}, block, room);\n  block -= "
+          "(hone_index){0};\n",
+          plans[i].blocks, i);
+    else
+      calls += fmt::format("  hone_part_{0}(in{0}, out{0}, block, room);\n", i);
+    room = std::max(room, plans[i].tile_bytes());
+  }
+  const std::string shared =
+      room > 0 ? fmt::format("  __shared__ HoneVector<unsigned, 4> room[{}];\n", parts_of(room, 16))
+               : "  void* const room = nullptr;\n";
+  return fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n{}  hone_index block = "
+      "blockIdx.x;\n{}}}\n",
+      kCopyBlock, kStridedCopyEntry, arguments, shared, calls);
+}
+
+}  // namespace
+
+Result<StridedCopyKernel> generate_strided_copies(std::span<const StridedCopyDesc> parts) {
+  if (parts.empty() || parts.size() > kMostCopyParts)
+    return unsupported(fmt::format("a kernel of {} copies; one has up to {}", parts.size(), kMostCopyParts));
+  StridedCopyKernel kernel;
+  std::vector<CopyPlan> plans;
+  bool small = true;
+  for (const StridedCopyDesc& desc : parts) {
+    if (element_count(desc.shape) == 0) return invalid("a copy of no elements");
+    const CopyPlan& plan = plans.emplace_back(plan_copy(desc));
+    kernel.blocks += plan.blocks;
+    kernel.bytes += 2 * plan.units * plan.unit;
+    small = small && plan.units < (int64_t{1} << 31);
+  }
+  if (kernel.blocks > 0x7fffffff) return unsupported("a copy of more blocks than a grid has");
+  std::string text = std::string(kBasePrelude) +
+                     fmt::format("typedef {} hone_index;\n", small ? "unsigned" : "unsigned long long");
+  for (std::size_t i = 0; i < plans.size(); ++i) text += part_function(i, plans[i]);
+  kernel.source = {.name = "strided_copy.cu", .text = text + copy_kernel_function(plans), .options = {}};
+  return kernel;
+}
+
+}  // namespace hone::kernels::gpu

@@ -1,0 +1,109 @@
+#include "runtime/cuda/gpu_launches.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace hone::runtime::cuda_kernels {
+namespace {
+
+// What addresses of tensors must be aligned to: generated kernels load 16 bytes at once.
+constexpr uint64_t kLaunchAlignment = 16;
+
+class GpuLaunchKernel : public Kernel {
+ public:
+  GpuLaunchKernel(GpuLaunches launches, std::vector<LoadedKernel> loaded)
+      : launches_(std::move(launches)), loaded_(std::move(loaded)) {
+    std::size_t most = 0;
+    for (const GpuLaunch& launch : launches_.launches) most = std::max(most, launch.parameters.size());
+    values_.resize(most);
+    for (uint64_t& value : values_) addresses_.push_back(&value);
+  }
+
+  std::string implementation() const override { return launches_.implementation; }
+  std::size_t scratch_bytes() const override { return launches_.scratch_bytes; }
+  std::optional<std::size_t> in_place_input() const override { return launches_.in_place; }
+  bool reads(std::size_t input) const override {
+    return std::find(launches_.unread.begin(), launches_.unread.end(), input) == launches_.unread.end();
+  }
+  Error fault(uint32_t) const override { return invalid(launches_.fault); }
+
+  Status enqueue(const KernelArguments& arguments, Queue& queue) override {
+    for (std::size_t i = 0; i < loaded_.size(); ++i) {
+      const GpuLaunch& launch = launches_.launches[i];
+      for (std::size_t k = 0; k < launch.parameters.size(); ++k) {
+        values_[k] = value_of(launch.parameters[k], arguments);
+        if (is_tensor(launch.parameters[k]) && values_[k] % kLaunchAlignment != 0) [[unlikely]]
+          return invalid(fmt::format("a tensor lies at {:#x}, which is not aligned to {} bytes", values_[k],
+                                     kLaunchAlignment));
+      }
+      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(loaded_[i].function, launch.shape,
+                                                       std::span(addresses_).first(launch.parameters.size()),
+                                                       launch.entry));
+    }
+    return {};
+  }
+
+ private:
+  using Kind = GpuParameter::Kind;
+
+  static bool is_tensor(const GpuParameter& parameter) {
+    return parameter.kind == Kind::kInput || parameter.kind == Kind::kOutput ||
+           parameter.kind == Kind::kScratch;
+  }
+
+  // Every parameter is eight bytes.
+  static uint64_t value_of(const GpuParameter& parameter, const KernelArguments& arguments) {
+    const auto number = static_cast<std::size_t>(parameter.number);
+    const auto address = [](const void* at) {
+      return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at));
+    };
+    switch (parameter.kind) {
+      case Kind::kInput:
+        return address(arguments.inputs[number]);
+      case Kind::kOutput:
+        return address(arguments.outputs[number]);
+      case Kind::kScratch:
+        return address(arguments.scratch) + number;
+      case Kind::kInteger:
+        return static_cast<uint64_t>(parameter.number);
+      case Kind::kFault:
+        return address(arguments.fault);
+      case Kind::kFaultWord:
+        return fault_word(arguments.step, static_cast<uint32_t>(parameter.number));
+    }
+    return 0;
+  }
+
+  GpuLaunches launches_;
+  std::vector<LoadedKernel> loaded_;
+  std::vector<uint64_t> values_;
+  std::vector<void*> addresses_;  // of values_
+};
+
+}  // namespace
+
+std::optional<cuda::LaunchShape> line_of_blocks(int64_t blocks, int threads) {
+  constexpr int64_t kMostBlocksOfLine = 0x7fffffff;
+  if (blocks < 1 || blocks > kMostBlocksOfLine) return std::nullopt;
+  cuda::LaunchShape shape;
+  shape.grid[0] = static_cast<unsigned>(blocks);
+  shape.block[0] = static_cast<unsigned>(threads);
+  return shape;
+}
+
+void offer_launches(const GpuKernels& kernels, std::string name, GpuLaunches launches,
+                    std::vector<Candidate>& found) {
+  found.push_back({.name = std::move(name),
+                   .make = [kernels, launches = std::move(launches)]() -> Result<std::unique_ptr<Kernel>> {
+                     std::vector<LoadedKernel> loaded;
+                     for (const GpuLaunch& launch : launches.launches) {
+                       HONE_ASSIGN(LoadedKernel kernel, load_kernel(kernels, launch.source, launch.entry));
+                       loaded.push_back(std::move(kernel));
+                     }
+                     return std::unique_ptr<Kernel>(
+                         std::make_unique<GpuLaunchKernel>(launches, std::move(loaded)));
+                   }});
+}
+
+}  // namespace hone::runtime::cuda_kernels
