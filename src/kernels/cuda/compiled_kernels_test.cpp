@@ -1,4 +1,4 @@
-// What NVRTC makes of generated gathers, reductions and poolings for each architecture: no spills, no local memory. What
+// What NVRTC makes of generated gathers, reductions, poolings and resizes for each architecture: no spills, no local memory. What
 // they compute is tested where nodes are lowered to them (runtime/cuda/generated_kernels_test.cpp).
 #include "cuda/testing/real_nvrtc.h"
 #include <gmock/gmock.h>
@@ -7,6 +7,7 @@
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/cuda/resize.h"
 #include "kernels/cuda/testing/host_kernels.h"
 
 namespace hone::kernels::gpu {
@@ -77,11 +78,28 @@ void add_poolings(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_resizes(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast}) {
+      for (const ResizeMode mode : {ResizeMode::kNearest, ResizeMode::kLinear}) {
+        const ResizeDesc desc{.batch = 2,
+                              .channels = 64,
+                              .layout = layout,
+                              .in_spatial = {32, 32},
+                              .out_spatial = {64, 70},
+                              .mode = mode};
+        sources.push_back({"resize", generate_resize(desc, dtype)->source.text, {kResizeEntry}});
+      }
+    }
+  }
+}
+
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
   add_gathers(sources);
   add_reductions(sources);
   add_poolings(sources);
+  add_resizes(sources);
   return sources;
 }
 

@@ -30,16 +30,20 @@ struct RowTest {
 
 std::vector<RowTest> row_tests() {
   std::vector<RowTest> tests;
-  for (const RowFunction function :
-       {RowFunction::kSoftmax, RowFunction::kLogSoftmax, RowFunction::kLayerNorm}) {
-    for (const int64_t columns : {1, 7, 32, 100, 300, 1000}) {
+  for (const RowFunction function : {RowFunction::kSoftmax, RowFunction::kLogSoftmax, RowFunction::kLayerNorm,
+                                     RowFunction::kRmsNorm, RowFunction::kGroupNorm}) {
+    for (const int64_t columns : {1, 7, 32, 100, 300, 1000, 20000}) {
       const DType dtype = columns == 32 ? DType::kF16 : columns == 100 ? DType::kBF16 : DType::kF32;
       RowTest test{fmt::format("{}_{}", static_cast<int>(function), columns),
                    {.function = function,
                     .dtype = dtype,
                     .columns = columns,
                     .epsilon = 1e-3F,
-                    .has_bias = columns != 300}};
+                    .has_bias = columns != 300 || function == RowFunction::kGroupNorm}};
+      if (function == RowFunction::kGroupNorm) {
+        test.program.groups = 2;
+        test.program.positions = columns % 4 == 0 ? columns / 4 : columns;
+      }
       test.rows = columns > 256 ? 2 : 5;  // 5: a block of four and one that is not full
       tests.push_back(test);
     }
@@ -70,10 +74,10 @@ std::vector<double> defined_row(const RowTest& test, const Tensor& x, const Tens
                                 int64_t row) {
   const auto columns = static_cast<std::size_t>(test.program.columns);
   std::vector<double> y(columns);
-  double most = -INFINITY, sum = 0, mean = 0, squares = 0;
+  double most = -INFINITY, sum = 0, mean = 0, squares = 0, own = 0;
   for (std::size_t i = 0; i < columns; ++i) y[i] = x.at(row * test.program.columns + static_cast<int64_t>(i));
   for (const double v : y) most = std::max(most, v), mean += v / static_cast<double>(columns);
-  for (const double v : y) sum += std::exp(v - most), squares += (v - mean) * (v - mean);
+  for (const double v : y) sum += std::exp(v - most), squares += (v - mean) * (v - mean), own += v * v;
   const double factor =
       1 / std::sqrt(squares / static_cast<double>(columns) + static_cast<double>(test.program.epsilon));
   for (std::size_t i = 0; i < columns; ++i) {
@@ -87,6 +91,18 @@ std::vector<double> defined_row(const RowTest& test, const Tensor& x, const Tens
         break;
       case RowFunction::kLayerNorm:
         y[i] = (y[i] - mean) * factor * scale.at(at) + (test.program.has_bias ? bias.at(at) : 0);
+        break;
+      case RowFunction::kRmsNorm:
+        y[i] = y[i] /
+                   std::sqrt(own / static_cast<double>(columns) + static_cast<double>(test.program.epsilon)) *
+                   scale.at(at) +
+               (test.program.has_bias ? bias.at(at) : 0);
+        break;
+      case RowFunction::kGroupNorm: {
+        const int64_t channels = test.program.columns / test.program.positions;
+        const int64_t channel = row % test.program.groups * channels + at / test.program.positions;
+        y[i] = (y[i] - mean) * factor * scale.at(channel) + bias.at(channel);
+      }
     }
   }
   return y;
@@ -102,11 +118,11 @@ std::string host_source(const std::vector<RowTest>& tests) {
     if (i == 0) text += source.substr(0, own);
     source = source.substr(own);
     source.erase(source.find("extern \"C\" "), 11);
-    const bool norm = tests[i].program.function == RowFunction::kLayerNorm;
+    const bool norm = tests[i].program.function >= RowFunction::kLayerNorm;
     const std::string type = tests[i].program.dtype == DType::kF32 ? "float" : "unsigned short";
     const std::string pointer = fmt::format("({}*)", type);
     text += fmt::format(
-        "#undef kPadding\n#undef kEpsilon\nnamespace rows_{} {{\n{}\n}}\n"
+        "#undef kPadding\n#undef kEpsilon\n#undef HONE_AT\nnamespace rows_{} {{\n{}\n}}\n"
         "extern \"C\" void run_{}(void* x, void* y, void* scale, void* bias, long long rows) {{\n"
         "  hone_run_grid({{(unsigned)((rows + {} - 1) / {}), 1, 1}}, {{{}, {}, 1}}, true,\n"
         "                [=] {{ rows_{}::{}({}x, {}y, {}{}rows); }});\n}}\n",
@@ -124,8 +140,8 @@ TEST(GeneratedRows, AreWhatTheirDefinitionsSay) {
     const RowTest& test = tests[i];
     const int64_t count = test.rows * test.program.columns;
     Tensor x = row_values(test.program.dtype, count, 1, 10), y = Tensor::zeros(test.program.dtype, {count});
-    Tensor scale = row_values(test.program.dtype, test.program.columns, 2, 1),
-           bias = row_values(test.program.dtype, test.program.columns, 3, 0);
+    Tensor scale = row_values(test.program.dtype, test.program.columns * 2, 2, 1),
+           bias = row_values(test.program.dtype, test.program.columns * 2, 3, 0);
     using RunRows = void (*)(void*, void*, void*, void*, long long);
     reinterpret_cast<RunRows>(::dlsym(library, fmt::format("run_{}", i).c_str()))(
         x.data(), y.data(), scale.data(), bias.data(), test.rows);
@@ -160,8 +176,9 @@ class RealNvrtcRows : public ::testing::TestWithParam<int> {};
 TEST_P(RealNvrtcRows, CompilesWithoutSpillsAndLocalMemory) {
   const auto nvrtc = cuda::testing::real_nvrtc();
   if (nvrtc == nullptr) return;
-  for (const RowFunction function : {RowFunction::kSoftmax, RowFunction::kLayerNorm}) {
-    for (const int64_t columns : {int64_t{64}, int64_t{768}, kMostColumns}) {
+  for (const RowFunction function :
+       {RowFunction::kSoftmax, RowFunction::kLayerNorm, RowFunction::kRmsNorm, RowFunction::kGroupNorm}) {
+    for (const int64_t columns : {int64_t{64}, int64_t{768}, kMostColumnsInRegisters, int64_t{1} << 17}) {
       const RowKernel kernel = *generate_rows({.function = function,
                                                .dtype = columns == 768 ? DType::kF16 : DType::kF32,
                                                .columns = columns,

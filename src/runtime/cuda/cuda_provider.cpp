@@ -71,6 +71,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_gather(context, kernels_, found);
       cuda_kernels::lower_reduction(context, kernels_, found);
       cuda_kernels::lower_pooling(context, kernels_, found);
+      cuda_kernels::lower_resize(context, kernels_, found);
     }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
   }

@@ -225,6 +225,33 @@ TEST_P(GeneratedKernels, PoolWindows) {
       2e-6);
 }
 
+TEST_P(GeneratedKernels, ResizeImages) {
+  const auto resize = [&](const std::string& shape, const std::string& sizes, int count,
+                          const std::string& how) {
+    expect_text("%x: f32" + shape,
+                fmt::format("%n: i64[{}] = constant dense({})\n"
+                            "%y: f32[*] = Resize(%x, none, none, %n) {{{}}}\nreturn %y",
+                            count, sizes, how),
+                4e-6);
+  };
+  resize("[1,3,6,8]", "1, 3, 12, 16", 4,
+         "mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"");
+  resize("[2,2,5,7]", "2, 2, 9, 4", 4, "mode = \"linear\"");
+  resize("[1,2,4,5]", "1, 2, 8, 15", 4,
+         "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"");
+  resize("[1,2,3,4,5]", "1, 2, 5, 8, 7", 5, "mode = \"linear\"");
+  resize("[1,2,9]", "1, 2, 5", 3, "mode = \"nearest\"");
+}
+
+TEST_P(GeneratedKernels, NormaliseGroupsAndRows) {
+  expect_op("%x: f32[2,8,5,6], %s: f32[8], %b: f32[8]", "GroupNormalization(%x, %s, %b) {num_groups = 4}",
+            4e-6);
+  expect_op("%x: f32[2,3,150,120], %s: f32[3], %b: f32[3]", "InstanceNormalization(%x, %s, %b)", 8e-6);
+  expect_op("%x: f32[5,768], %s: f32[768]", "RMSNormalization(%x, %s)", 4e-6);
+  expect_op("%x: f32[2,20000], %s: f32[20000], %b: f32[20000]", "LayerNormalization(%x, %s, %b)", 8e-6);
+  expect_op("%x: f32[2,20000]", "Softmax(%x)", 4e-6);
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpu, GeneratedKernels, ::testing::ValuesIn(testing::gpu_providers()),
                          [](const auto& test) { return std::string(test.param); });
 INSTANTIATE_TEST_SUITE_P(All, GeneratedKernels, ::testing::Values("cpu", testing::kCudaOnHost),

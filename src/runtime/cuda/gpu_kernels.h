@@ -33,6 +33,7 @@ void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::v
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // What may stand behind a product in one kernel; the combination is lower_product's to judge.
 std::vector<graph::EpilogueCapability> product_epilogues();

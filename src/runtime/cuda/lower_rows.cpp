@@ -1,4 +1,5 @@
-// Softmax, LogSoftmax and LayerNormalization over the last axes on a GPU: one generated kernel each (kernels/cuda/rows.h).
+// Softmax, LogSoftmax, LayerNormalization and RMSNormalization over the last axes, GroupNormalization and
+// InstanceNormalization: one generated kernel each (kernels/cuda/rows.h).
 #include <array>
 
 #include <fmt/format.h>
@@ -41,19 +42,40 @@ class GpuRows : public Kernel {
   LoadedKernel loaded_;
 };
 
+// Groups of channels of each image are rows; scale and bias are one number a channel.
+std::optional<kernels::gpu::RowProgram> group_program(const LowerContext& context) {
+  const graph::Node& node = context.node;
+  const Shape shape = context.in_shape(0);
+  const int64_t groups =
+      node.op == "InstanceNormalization" ? shape.at(1) : node.attributes.integer("num_groups", 1);
+  if (shape.size() < 3 || groups < 1 || shape[1] % groups != 0 || !context.has(1) || !context.has(2))
+    return std::nullopt;
+  if (context.in_shape(1) != Shape{shape[1]} || context.in_shape(2) != Shape{shape[1]}) return std::nullopt;
+  const int64_t positions = element_count(std::span(shape).subspan(2));
+  return kernels::gpu::RowProgram{.function = kernels::gpu::RowFunction::kGroupNorm,
+                                  .dtype = context.out().dtype,
+                                  .columns = shape[1] / groups * positions,
+                                  .epsilon = node.attributes.real("epsilon", 1e-5F),
+                                  .has_bias = true,
+                                  .groups = groups,
+                                  .positions = positions};
+}
+
 // What the node asks for; nullopt where it is no row function of the last axes.
 std::optional<kernels::gpu::RowProgram> row_program(const LowerContext& context) {
   using kernels::gpu::RowFunction;
   const graph::Node& node = context.node;
   const Shape shape = context.in_shape(0);
+  if (shape.size() > 2 && (node.op == "GroupNormalization" || node.op == "InstanceNormalization"))
+    return group_program(context);
   const auto axis = normalize_axis(node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
   if (!axis.ok() || shape.empty()) return std::nullopt;
   const std::span<const int64_t> last = std::span(shape).subspan(static_cast<std::size_t>(*axis));
   kernels::gpu::RowProgram program{.dtype = context.out().dtype, .columns = element_count(last)};
-  if (node.op == "LayerNormalization") {
+  if (node.op == "LayerNormalization" || node.op == "RMSNormalization") {
     if (node.outputs.size() > 1 || !context.has(1) || context.in_shape(1) != Shape(last.begin(), last.end()))
       return std::nullopt;
-    program.function = RowFunction::kLayerNorm;
+    program.function = node.op == "RMSNormalization" ? RowFunction::kRmsNorm : RowFunction::kLayerNorm;
     program.epsilon = node.attributes.real("epsilon", 1e-5F);
     program.has_bias = context.has(2);
     if (program.has_bias && context.in_shape(2) != context.in_shape(1)) return std::nullopt;

@@ -74,7 +74,7 @@ struct Lookup {
   }
 };
 
-void LinearRow(const float* row, int64_t length, const Resize::Table& table, int64_t inner, float* out) {
+void LinearRow(const float* row, int64_t length, const ResizeTable& table, int64_t inner, float* out) {
   const auto n = static_cast<int64_t>(table.low.size());
   if (inner > 1) {
     for (int64_t i = 0; i < n; ++i) {
@@ -100,7 +100,7 @@ void LinearRow(const float* row, int64_t length, const Resize::Table& table, int
   }
 }
 
-void NearestRow(const float* row, int64_t length, const Resize::Table& table, int64_t inner, float* out) {
+void NearestRow(const float* row, int64_t length, const ResizeTable& table, int64_t inner, float* out) {
   const auto n = static_cast<int64_t>(table.low.size());
   const int32_t* HWY_RESTRICT from = table.low.data();
   if (inner == 1) {
@@ -131,60 +131,14 @@ HWY_EXPORT(MixRows);
 HWY_EXPORT(LinearRow);
 HWY_EXPORT(NearestRow);
 
-double rounded(double x, ResizeRounding rounding) {
-  switch (rounding) {
-    case ResizeRounding::kPreferFloor:
-      return std::ceil(x - 0.5);
-    case ResizeRounding::kPreferCeil:
-      return std::floor(x + 0.5);
-    case ResizeRounding::kFloor:
-      return std::floor(x);
-    case ResizeRounding::kCeil:
-      break;
-  }
-  return std::ceil(x);
-}
-
-Resize::Table make_table(const ResizeDesc& desc, std::size_t axis) {
-  const int64_t in = desc.in_spatial[axis], out = desc.out_spatial[axis];
-  const double scale =
-      desc.scales.empty() ? static_cast<double>(out) / static_cast<double>(in) : desc.scales[axis];
-  const auto last = static_cast<double>(in - 1);
-  Resize::Table table;
-  for (int64_t i = 0; i < out; ++i) {
-    double x = source_coordinate({.input = in, .output = out, .scale = scale}, desc.coordinates, i);
-    if (desc.mode == ResizeMode::kNearest) x = rounded(x, desc.rounding);
-    x = std::clamp(x, 0.0, last);
-    const double low = std::floor(x);
-    table.low.push_back(static_cast<int32_t>(low));
-    table.high.push_back(static_cast<int32_t>(std::min(low + 1, last)));
-    table.weight.push_back(static_cast<float>(x - low));
-  }
-  return table;
-}
-
 }  // namespace
 
 Result<Resize> Resize::create(const ResizeDesc& desc) {
-  const std::size_t rank = desc.in_spatial.size();
-  if (rank < 1 || rank > 3 || desc.out_spatial.size() != rank ||
-      (!desc.scales.empty() && desc.scales.size() != rank)) {
-    return unsupported(fmt::format("resize: {} spatial axes to {}; one to three are supported", rank,
-                                   desc.out_spatial.size()));
-  }
-  if (desc.coordinates == ResizeCoordinates::kTfCropAndResize)
-    return unsupported("resize: tf_crop_and_resize");
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const bool sensible = desc.in_spatial[axis] > 0 && desc.in_spatial[axis] < (1 << 30) &&
-                          desc.out_spatial[axis] >= 0 && (desc.scales.empty() || desc.scales[axis] > 0);
-    if (!sensible)
-      return invalid(fmt::format("resize: spatial axis {} is empty, too long or scaled by 0", axis));
-  }
   Resize kernel;
   kernel.in_spatial_ = desc.in_spatial;
   kernel.out_spatial_ = desc.out_spatial;
   kernel.linear_ = desc.mode == ResizeMode::kLinear;
-  for (std::size_t axis = 0; axis < rank; ++axis) kernel.tables_.push_back(make_table(desc, axis));
+  HONE_ASSIGN(kernel.tables_, resize_tables(desc));
   switch (desc.layout) {
     case Layout::kPlain:
       kernel.images_ = desc.batch * desc.channels;
@@ -217,7 +171,7 @@ void Resize::execute(const float* in, float* out, void* scratch) const noexcept 
       float weight = 0;
     } source;
     if (rank >= from_end) {
-      const Table& table = tables_[rank - from_end];
+      const ResizeTable& table = tables_[rank - from_end];
       const auto k = static_cast<std::size_t>(i);
       source = {table.low[k], table.high[k], table.weight[k]};
     }
