@@ -34,6 +34,23 @@ TEST(MergeParallel, PutsTheProjectionsOfOneAttentionSideBySide) {
   })");
 }
 
+TEST(MergeParallel, MergesProductsOfHalfTypes) {
+  check_rewrite(merge_parallel, R"((%x: f16[1,2]) {
+    %wa: f16[2,1] = constant hex"003c0040"
+    %wb: f16[2,1] = constant hex"00420044"
+    %a: f16[*] = MatMul(%x, %wa)
+    %b: f16[*] = MatMul(%x, %wb)
+    return %a, %b
+  })",
+                R"((%x: f16[1,2]) {
+    %w: f16[2,2] = constant hex"003c004200400044"
+    %widths: i64[2] = constant dense(1, 1)
+    %m: f16[*] = MatMul(%x, %w)
+    %a: f16[*], %b: f16[*] = Split(%m, %widths) {axis = 1}
+    return %a, %b
+  })");
+}
+
 TEST(MergeParallel, MergesRowsOfWeightsOfGemm) {
   check_rewrite(merge_parallel, R"((%x: f32[1,2]) {
     %wa: f32[1,2] = constant dense(1.0, 2.0)

@@ -12,9 +12,13 @@ using Kind = BranchOperand::Kind;
 
 constexpr std::size_t kMostBranchSteps = 8;  // as many as an epilogue takes
 
-const Tensor* f32_constant(const GraphBuilder& builder, const Node& node, std::size_t input) {
+bool is_weights_type(DType type) {
+  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
+}
+
+const Tensor* weights_of(const GraphBuilder& builder, const Node& node, std::size_t input) {
   const Tensor* data = node.has_input(input) ? constant_data(builder, node.inputs[input]) : nullptr;
-  return data != nullptr && data->dtype() == DType::kF32 ? data : nullptr;
+  return data != nullptr && is_weights_type(data->dtype()) ? data : nullptr;
 }
 
 // The product's own step: its weights, and the bias that Gemm and Conv have.
@@ -22,9 +26,9 @@ std::optional<ParallelBranch> read_product(const GraphBuilder& builder, NodeId i
   const Node& node = builder.node(id);
   const bool convolution = node.op == "Conv";
   if (!convolution && node.op != "MatMul" && node.op != "Gemm") return std::nullopt;
-  const Tensor* weights = f32_constant(builder, node, 1);
+  const Tensor* weights = weights_of(builder, node, 1);
   const graph::TensorType& type = builder.type(node.outputs[0]);
-  if (weights == nullptr || !type.has_rank() || type.rank() < 2 || type.dtype != DType::kF32 ||
+  if (weights == nullptr || !type.has_rank() || type.rank() < 2 || type.dtype != weights->dtype() ||
       builder.value(node.inputs[0]).is_constant())
     return std::nullopt;
   if (convolution ? node.attributes.integer("group", 1) != 1 : weights->rank() != 2) return std::nullopt;
@@ -35,7 +39,7 @@ std::optional<ParallelBranch> read_product(const GraphBuilder& builder, NodeId i
   branch.result = node.outputs[0];
   branch.steps.push_back({id, {{Kind::kFlow, 0}, {Kind::kJoined, rows ? 0 : 1}}});
   if (!node.has_input(2)) return branch;
-  const Tensor* bias = f32_constant(builder, node, 2);
+  const Tensor* bias = weights_of(builder, node, 2);
   if (bias == nullptr || bias->size() != branch.width || bias->rank() < 1 ||
       bias->shape().back() != branch.width)
     return std::nullopt;
@@ -47,7 +51,7 @@ std::optional<ParallelBranch> read_product(const GraphBuilder& builder, NodeId i
 std::optional<BranchOperand> read_constant(const Tensor& data, const ParallelBranch& branch, int64_t rank) {
   if (data.size() == 1 && data.rank() <= rank) return BranchOperand{Kind::kShared, 0};
   const int64_t axis = branch.axis - (rank - data.rank());
-  if (data.dtype() != DType::kF32 || axis < 0 || data.size() != branch.width ||
+  if (!is_weights_type(data.dtype()) || axis < 0 || data.size() != branch.width ||
       data.shape()[static_cast<std::size_t>(axis)] != branch.width)
     return std::nullopt;
   return BranchOperand{Kind::kJoined, axis};
@@ -95,8 +99,9 @@ bool same_step(const GraphBuilder& builder, const BranchStep& a, const BranchSte
     if (operand.kind == Kind::kAbsent || operand.kind == Kind::kFlow) continue;
     const Tensor& p = *constant_data(builder, x.inputs[i]);
     const Tensor& q = *constant_data(builder, y.inputs[i]);
-    const bool fits =
-        operand.kind == Kind::kShared ? same_tensor(p, q) : same_but_for(p.shape(), q.shape(), operand.axis);
+    const bool fits = operand.kind == Kind::kShared
+                          ? same_tensor(p, q)
+                          : p.dtype() == q.dtype() && same_but_for(p.shape(), q.shape(), operand.axis);
     if (!fits) return false;
   }
   return true;

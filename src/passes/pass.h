@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ struct PassContext {
   // The expected time of one step of a graph on the target, in seconds. Null: no gains are predicted.
   std::function<double(const graph::Graph&)> price;
   Target target;
+  // Nodes, by name, that passes which narrow types leave in f32 though their rules would not, and why: what was
+  // measured about this model.
+  std::map<std::string, std::string, std::less<>> keep_f32 = {};
 };
 
 // Something the pass did, or did not do where a user would expect it; `node` by its name in the user's model.
@@ -42,10 +46,20 @@ struct Note {
   std::string text;  // "folded into Conv 'conv1'"; "not fused: the Add has two users"
 };
 
+// What a pass that narrows types decided about a node that it could have narrowed.
+struct TypeChoice {
+  std::string node;
+  std::string op;
+  DType type = DType::kUndefined;  // in which it works now
+  bool narrowed = false;
+  std::string why;
+};
+
 struct PassOutcome {
   graph::Graph graph;
   std::vector<Note> done;
   std::vector<Note> missed;
+  std::vector<TypeChoice> types = {};  // of passes that narrow types, in the order of the graph
 
   bool changed() const { return !done.empty(); }
 };

@@ -13,6 +13,7 @@
 #include "passes/fuse_attention.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
+#include "passes/lower_precision.h"
 #include "passes/merge_common.h"
 #include "passes/merge_parallel.h"
 #include "passes/order_for_memory.h"
@@ -57,6 +58,12 @@ const std::vector<Pass>& pipeline() {
       // Before epilogues: the activation then stands directly behind the convolution.
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
+      // On the operators that were recognised and folded, whose kernels keep sums in f32 where the pieces would
+      // not; before what is merged, laid out and fused for kernels of a type.
+      {"fp16", "fp16", Numerics::kLossy, "compute products and what lies between them in f16", lower_to_f16,
+       Aim::kTime, 0.01},
+      {"bf16", "bf16", Numerics::kLossy, "compute products and what lies between them in bf16", lower_to_bf16,
+       Aim::kTime, 0.05},
       // After all that looks for a product behind a value, before layouts, which a merged convolution chooses
       // once.
       {"merge_parallel", "merge", Numerics::kReassociating,
@@ -206,6 +213,7 @@ Status run_on_bodies(const Pass& pass, const PassContext& context, PassOutcome& 
       }
       add_notes(outcome.done, std::move(inner.done), node);
       add_notes(outcome.missed, std::move(inner.missed), node);
+      outcome.types.insert(outcome.types.end(), inner.types.begin(), inner.types.end());
     }
   }
   if (!changed) return {};
@@ -259,7 +267,8 @@ Result<PipelineResult> run_passes(graph::Graph graph, const PassContext& context
                       std::move(outcome.done),
                       std::move(outcome.missed),
                       0,
-                      static_cast<double>(now_ns() - start) / 1e6};
+                      static_cast<double>(now_ns() - start) / 1e6,
+                      std::move(outcome.types)};
     if (!report.done.empty()) {
       const double after = price_of(outcome.graph, context);
       report.predicted_gain_ms = price - after;

@@ -38,6 +38,7 @@ struct PassReport {
   std::vector<Note> missed;
   double predicted_gain_ms = 0;  // by the context's prices, graph before minus graph after
   double pass_ms = 0;            // what running the pass itself took
+  std::vector<TypeChoice> types = {};
 };
 
 struct PipelineResult {

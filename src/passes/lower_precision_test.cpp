@@ -1,0 +1,249 @@
+#include "passes/lower_precision.h"
+
+#include <cmath>
+
+#include "passes/check_rewrite.h"
+#include "passes/precision_table.h"
+
+namespace hone::passes {
+namespace {
+
+PassContext half_target() {
+  PassContext context = willing_target();
+  context.target.takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+  return context;
+}
+
+// What the pass decided about node `name`; a row of kUndefined if it says nothing.
+TypeChoice choice_of(const PassOutcome& outcome, std::string_view name) {
+  for (const TypeChoice& choice : outcome.types) {
+    if (choice.node == name) return choice;
+  }
+  return {};
+}
+
+TEST(LowerPrecision, ConvertsAtTheBordersAndWeightsOnce) {
+  check_rewrite(lower_to_f16, R"((%x: f32[2,4]) {
+    %w: f32[4,1] = constant dense(1.0, 2.0, 3.0, 1.0)
+    %m: f32[*] = MatMul(%x, %w)
+    %y: f32[*] = Relu(%m)
+    return %y
+  })",
+                R"((%x: f32[2,4]) {
+    %w: f16[4,1] = constant hex"003c00400042003c"
+    %c: f16[*] = Cast(%x) {to = 10}
+    %m: f16[*] = MatMul(%c, %w)
+    %r: f16[*] = Relu(%m)
+    %y: f32[*] = Cast(%r) {to = 1}
+    return %y
+  })",
+                half_target());
+}
+
+TEST(LowerPrecision, TakesEitherType) {
+  check_rewrite(lower_to_bf16, R"((%x: f32[2,2]) {
+    %w: f32[2,1] = constant dense(1.0, 2.0)
+    %y: f32[*] = MatMul(%x, %w)
+    return %y
+  })",
+                R"((%x: f32[2,2]) {
+    %w: bf16[2,1] = constant hex"803f0040"
+    %c: bf16[*] = Cast(%x) {to = 16}
+    %m: bf16[*] = MatMul(%c, %w)
+    %y: f32[*] = Cast(%m) {to = 1}
+    return %y
+  })",
+                half_target());
+}
+
+TEST(LowerPrecision, StaysNarrowBetweenProductsAndLeavesWhatMagnifies) {
+  check_rewrite(lower_to_f16, R"((%x: f32[2,2], %r: f32[2,2]) {
+    %m: f32[*] = MatMul(%x, %r)
+    %a: f32[*] = Add(%m, %r)
+    %e: f32[*] = Exp(%a)
+    %b: f32[*] = Sub(%e, %r)
+    %t: f32[*] = Transpose(%a) {perm = [1,0]}
+    %y: f32[*] = MatMul(%b, %t)
+    return %y
+  })",
+                R"((%x: f32[2,2], %r: f32[2,2]) {
+    %xh: f16[*] = Cast(%x) {to = 10}
+    %rh: f16[*] = Cast(%r) {to = 10}
+    %m: f16[*] = MatMul(%xh, %rh)
+    %a: f16[*] = Add(%m, %rh)
+    %af: f32[*] = Cast(%a) {to = 1}
+    %e: f32[*] = Exp(%af)
+    %b: f32[*] = Sub(%e, %r)
+    %t: f16[*] = Transpose(%a) {perm = [1,0]}
+    %bh: f16[*] = Cast(%b) {to = 10}
+    %p: f16[*] = MatMul(%bh, %t)
+    %y: f32[*] = Cast(%p) {to = 1}
+    return %y
+  })",
+                half_target());
+}
+
+TEST(LowerPrecision, ConversionsOfTheModelItselfAreNotDoneTwice) {
+  check_rewrite(lower_to_f16, R"((%x: f32[2,2]) {
+    %m: f32[*] = MatMul(%x, %x)
+    %h: f16[*] = Cast(%m) {to = 10}
+    %i: i32[*] = Cast(%m) {to = 6}
+    %y: f16[*] = Neg(%h)
+    return %y, %i
+  })",
+                R"((%x: f32[2,2]) {
+    %c: f16[*] = Cast(%x) {to = 10}
+    %m: f16[*] = MatMul(%c, %c)
+    %i: i32[*] = Cast(%m) {to = 6}
+    %y: f16[*] = Neg(%m)
+    return %y, %i
+  })",
+                half_target());
+}
+
+TEST(LowerPrecision, KeepsTheNamesAndTypesOfTheModel) {
+  const PassOutcome outcome = run_pass(lower_to_f16, graph_of(R"((%x: f32[2,2], %s: f32[2,2]) {
+    %y: f32[*] = MatMul(%x, %x)
+    %n: f32[2,2] = Add(%s, %y)
+    return %y, %n -> %s
+  })"),
+                                       half_target());
+  EXPECT_EQ(outcome.graph.value(outcome.graph.inputs()[0]).name, "x");
+  EXPECT_EQ(outcome.graph.value(outcome.graph.outputs()[0]).name, "y");
+  EXPECT_EQ(outcome.graph.type(outcome.graph.outputs()[0]).text(), "f32[2,2]");
+  EXPECT_EQ(outcome.graph.states().size(), 1U);
+}
+
+TEST(LowerPrecision, LeavesATargetWhoseProductsTakeNoSuchTypeAndSaysSo) {
+  check_left_alone(lower_to_f16, "(%x: f32[2,2]) { %y: f32[*] = MatMul(%x, %x) return %y }",
+                   "MatMul stays f32: the target's products take no f16: nothing would be faster");
+}
+
+TEST(LowerPrecision, LeavesAModelWithoutProducts) {
+  check_left_alone(lower_to_f16, "(%x: f32[2,2]) { %y: f32[*] = Relu(%x) return %y }", "", half_target());
+}
+
+TEST(LowerPrecision, KeepsWeightsBeyondTheRangeInF32ByName) {
+  constexpr std::string_view kText = R"((%x: f32[2,2]) {
+    %w: f32[2,1] = constant dense(70000.0, 2.0)
+    %y: f32[*] = MatMul(%x, %w)
+    return %y
+  })";
+  check_left_alone(
+      lower_to_f16, kText,
+      "MatMul stays f32: 1 of 2 numbers of 'w' are beyond f16's largest, 65504; the largest is 7e+04",
+      half_target());
+  EXPECT_EQ(run_pass(lower_to_bf16, graph_of(kText), half_target()).done.size(), 1U)
+      << "bf16 reaches that far";
+}
+
+TEST(LowerPrecision, AnEpsilonThatWouldVanishKeepsItsOperatorInF32) {
+  const PassOutcome outcome = run_pass(lower_to_f16, graph_of(R"((%x: f32[2,2]) {
+    %eps: f32[] = constant dense(1e-12)
+    %m: f32[*] = MatMul(%x, %x)
+    %a: f32[*] = Add(%m, %eps)
+    %y: f32[*] = Div(%x, %a)
+    return %y
+  })"),
+                                       half_target());
+  ASSERT_EQ(outcome.types.size(), 2U);
+  EXPECT_TRUE(outcome.types[0].narrowed);
+  EXPECT_EQ(outcome.types[1].op, "Add");
+  EXPECT_FALSE(outcome.types[1].narrowed);
+  EXPECT_EQ(outcome.types[1].why, "'eps', 1e-12, is too small for f16");
+}
+
+TEST(LowerPrecision, CountsWhatWeightsLose) {
+  const PassOutcome outcome = run_pass(lower_to_f16, graph_of(R"((%x: f32[2,4]) {
+    %w: f32[4,1] = constant dense(1.0, 1e-06, 1e-09, 0.0)
+    %y: f32[*] = MatMul(%x, %w)
+    return %y
+  })"),
+                                       half_target());
+  ASSERT_EQ(outcome.types.size(), 1U);
+  EXPECT_EQ(outcome.types[0].why, "of 4 known numbers, 1 are subnormal in f16 and 1 vanish");
+}
+
+TEST(LowerPrecision, LeavesWhatWasMeasuredToNeedF32) {
+  const graph::Graph graph = graph_of(R"((%x: f32[2,2]) {
+    %a: f32[*] = MatMul(%x, %x) "first"
+    %b: f32[*] = MatMul(%a, %x) "second"
+    return %b
+  })");
+  PassContext context = half_target();
+  context.keep_f32["first"] = "reaches 1e+05";
+  const PassOutcome outcome = run_pass(lower_to_f16, graph, context);
+  EXPECT_FALSE(choice_of(outcome, "first").narrowed);
+  EXPECT_EQ(choice_of(outcome, "first").why, "reaches 1e+05");
+  EXPECT_TRUE(choice_of(outcome, "second").narrowed);
+}
+
+// A target with kernels for all but `without` of half types.
+PassContext half_target_without(std::string without) {
+  PassContext context = half_target();
+  context.target.runs = [without](const graph::Graph& graph, const graph::Node& node) {
+    return node.op != without || graph.type(node.inputs[0]).dtype == DType::kF32;
+  };
+  return context;
+}
+
+TEST(LowerPrecision, NothingMovesToAReferenceKernel) {
+  const graph::Graph graph = graph_of(R"((%x: f32[1,2,4,4]) {
+    %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)
+    %c: f32[*] = Conv(%x, %w) "conv"
+    %s: f32[*] = Softmax(%c) {axis = -1} "softmax"
+    %p: f32[*] = MatMul(%s, %x) "product"
+    return %p
+  })");
+  const PassOutcome no_softmax = run_pass(lower_to_f16, graph, half_target_without("Softmax"));
+  EXPECT_TRUE(choice_of(no_softmax, "conv").narrowed);
+  EXPECT_EQ(choice_of(no_softmax, "softmax").why, "the target has no kernel for it in f16");
+  const PassOutcome no_conv = run_pass(lower_to_f16, graph, half_target_without("Conv"));
+  EXPECT_FALSE(choice_of(no_conv, "conv").narrowed);
+  EXPECT_EQ(choice_of(no_conv, "softmax").op, "") << "it follows its input, which is f32";
+  EXPECT_TRUE(choice_of(no_conv, "product").narrowed);
+}
+
+TEST(LowerPrecision, WhatHasNoKernelEitherWayLosesNone) {
+  const graph::Graph graph = graph_of(R"((%x: f32[2,2]) {
+    %m: f32[*] = MatMul(%x, %x)
+    %t: f32[*] = Transpose(%m) {perm = [1,0]} "turn"
+    return %t
+  })");
+  PassContext context = half_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node& node) { return node.op == "MatMul"; };
+  EXPECT_TRUE(choice_of(run_pass(lower_to_f16, graph, context), "turn").narrowed);
+}
+
+TEST(LowerPrecision, LeavesOperandsThatHaveATypeOfTheirOwn) {
+  const PassOutcome outcome = run_pass(lower_to_f16, graph_of(R"((%x: f32[1,1,2,2]) {
+    %scales: f32[4] = constant dense(1.0, 1.0, 2.0, 2.0)
+    %m: f32[*] = MatMul(%x, %x)
+    %y: f32[*] = Resize(%m, none, %scales) {mode = "nearest"}
+    return %y
+  })"),
+                                       half_target());
+  ASSERT_EQ(outcome.types.size(), 2U);
+  EXPECT_TRUE(outcome.types[1].narrowed) << outcome.types[1].why;
+}
+
+TEST(LowerPrecision, KnowsWhatNumbersBecome) {
+  const std::vector<float> numbers = {1, 65504, 65519, 65520, 1e-5F, 1e-9F, 0, INFINITY, -1e5F};
+  const Narrowing found = narrowing_of(Tensor::f32({9}, numbers), DType::kF16);
+  EXPECT_EQ(found.overflowing, 2) << "65519 rounds to 65504, 65520 to infinity";
+  EXPECT_EQ(found.subnormal, 1);
+  EXPECT_EQ(found.vanishing, 1);
+  EXPECT_FLOAT_EQ(static_cast<float>(found.largest), 1e5F);
+}
+
+TEST(PrecisionTable, SaysOfWhatItKeepsWhy) {
+  for (const graph::OpEntry* entry : graph::op_table().entries()) {
+    graph::Node node;
+    node.op = entry->name;
+    const PrecisionRow row = precision_row(node);
+    EXPECT_EQ(row.why.empty(), row.rule != PrecisionRule::kKeeps) << entry->name;
+  }
+}
+
+}  // namespace
+}  // namespace hone::passes

@@ -1,0 +1,29 @@
+// What each operator's numbers can stand: the one table that lowering of precision goes by. Frameworks' autocast
+// lists are its model (PyTorch's torch.amp, TensorFlow's auto_mixed_precision); where it differs, the row says why.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace hone::passes {
+
+enum class PrecisionRule : uint8_t {
+  kNarrow,   // worth a conversion of its inputs: products, whose kernels sum in f32
+  kFollows,  // narrow where its inputs come so: it rounds once, and sums, if any, are its kernel's, in f32
+  kKeeps,    // f32: sums that it stores, functions that magnify a rounding, what counts or compares
+};
+
+struct PrecisionRow {
+  std::string_view op;
+  PrecisionRule rule = PrecisionRule::kKeeps;
+  std::string_view why;  // of kKeeps
+  uint32_t operands =
+      0xffff'ffff;  // inputs, a bit each, that take the operator's type; the others stay as they are
+};
+
+// The row of the node's operator, or what holds for its class.
+PrecisionRow precision_row(const graph::Node& node);
+
+}  // namespace hone::passes
