@@ -13,6 +13,7 @@
 #include "lab/experiment/target.h"
 #include "passes/pipeline.h"
 #include "runtime/interpreter.h"
+#include "runtime/testing/half_provider.h"
 #include "runtime/testing/providers.h"
 
 namespace hone::passes {
@@ -159,6 +160,31 @@ const PassCase kPassCases[] = {
       %y: f32[*] = BatchNormalization(%c, %s, %b, %m, %v)
       return %y
     })"},
+    {"fp16", "products_and_what_lies_between", R"((%x: f32[2,4], %r: f32[2,3], %s: f32[2,3]) {
+      %w: f32[4,3] = constant dense(1.0, 2.0, 3.0, 4.0, -1.0, 0.5, 2.0, 0.25, 1.0, 1.0, -2.0, 0.1)
+      %v: f32[3,2] = constant dense(0.5, -0.25, 0.125, 0.3, 1.0, -1.0)
+      %m: f32[*] = MatMul(%x, %w)
+      %a: f32[*] = Add(%m, %r)
+      %p: f32[*] = Softmax(%a) {axis = -1}
+      %e: f32[*] = Exp(%p)
+      %y: f32[*] = MatMul(%e, %v)
+      %n: f32[2,3] = Add(%s, %p)
+      return %y, %n -> %s
+    })"},
+    {"fp16", "a_convolution_and_its_neighbours", R"((%x: f32[1,2,6,6]) {
+      %w: f32[4,2,3,3] = constant numbers(72)
+      %b: f32[4] = constant dense(1.0, -1.0, 0.5, 0.0)
+      %c: f32[*] = Conv(%x, %w, %b) {pads = [1,1,1,1]}
+      %r: f32[*] = Relu(%c)
+      %y: f32[*] = MaxPool(%r) {kernel_shape = [2,2], strides = [2,2]}
+      return %y
+    })"},
+    {"bf16", "a_product_with_a_bias", R"((%x: f32[2,4], %c: f32[3]) {
+      %w: f32[4,3] = constant numbers(12)
+      %g: f32[*] = Gemm(%x, %w, %c) {alpha = 0.5}
+      %y: f32[*] = Tanh(%g)
+      return %y
+    })"},
     {"merge_parallel", "products_of_one_input", R"((%x: f32[1,2,5,4]) {
       %wa: f32[16,2,1,1] = constant numbers(32)
       %wb: f32[32,2,1,1] = constant numbers(64)
@@ -220,6 +246,16 @@ const PassCase kPassCases[] = {
       %y: f32[*] = Sub(%c, %a)
       return %y
     })"},
+    {"fuse_pointwise", "in_half_precision",
+     R"((%x: f16[4,3], %row: f16[3], %column: f16[4,1]) {
+      %most: f16[] = constant hex"003c"
+      %a: f16[*] = Add(%x, %row)
+      %b: f16[*] = Mul(%a, %column)
+      %c: f16[*] = Clip(%b, none, %most)
+      %d: f16[*] = Sigmoid(%c)
+      %y: f16[*] = Sub(%d, %a)
+      return %y
+    })"},
     {"order_for_memory", "branches_one_after_the_other", R"((%x: f32[64,64]) {
       %axes: i64[2] = constant dense(0, 1)
       %a: f32[*] = Softmax(%x) {axis = 0}
@@ -231,6 +267,19 @@ const PassCase kPassCases[] = {
     })"},
 };
 
+// Where no table of kernels of the CPU's lets a lossy pass do anything: one that takes half types.
+std::shared_ptr<const runtime::Provider> provider_for(const Pass& pass) {
+  if (pass.numerics == Numerics::kLossy) return std::make_shared<runtime::testing::HalfProvider>();
+  return runtime::testing::cpu_provider(1);
+}
+
+// How near numbers must be: `exact` passes are, interpreted; what kernels round to is another matter.
+testing_support::Agreement agreement_of(const Pass& pass) {
+  if (pass.numerics == Numerics::kLossy)
+    return {.interpreted = pass.lossy_limit, .planned = pass.lossy_limit};
+  return {.interpreted = pass.numerics == Numerics::kExact ? 0 : 2e-5, .planned = 2e-5};
+}
+
 void PrintTo(const PassCase& test, std::ostream* out) { *out << test.pass << ", " << test.name; }
 
 class EachPass : public testing::TestWithParam<PassCase> {};
@@ -240,7 +289,7 @@ TEST_P(EachPass, KeepsTheNumbers) {
   const auto pass = std::find_if(passes.begin(), passes.end(),
                                  [](const Pass& each) { return each.name == GetParam().pass; });
   ASSERT_NE(pass, passes.end());
-  const auto provider = runtime::testing::cpu_provider(1);
+  const auto provider = provider_for(*pass);
   const PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
   const graph::Graph before = testing_support::graph_from(with_numbers(GetParam().text));
   const auto outcome = run_checked(*pass, before, context);
@@ -249,9 +298,7 @@ TEST_P(EachPass, KeepsTheNumbers) {
   for (const Note& note : outcome->missed) missed += note.node + ": " + note.text + "\n";
   ASSERT_FALSE(outcome->done.empty()) << "the pass did nothing\n" << missed;
   EXPECT_FALSE(graph::equivalent(before, outcome->graph));
-  const bool exact = pass->numerics == Numerics::kExact;  // what kernels round to is another matter
-  testing_support::expect_same_numbers(before, outcome->graph, *provider,
-                                       {.interpreted = exact ? 0 : 2e-5, .planned = 2e-5});
+  testing_support::expect_same_numbers(before, outcome->graph, *provider, agreement_of(*pass));
   if (testing::Test::HasFailure()) ADD_FAILURE() << graph::print(outcome->graph);
 }
 
@@ -280,7 +327,7 @@ TEST_P(EachPass, TakesOpenExtents) {
   const auto& passes = pipeline();
   const auto pass = std::find_if(passes.begin(), passes.end(),
                                  [](const Pass& each) { return each.name == GetParam().pass; });
-  const auto provider = runtime::testing::cpu_provider(1);
+  const auto provider = provider_for(*pass);
   const PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
   const std::string text = with_numbers(GetParam().text);
   for (const bool every : {false, true}) {

@@ -169,9 +169,11 @@ constexpr std::array kPointwiseRows = {
     PointwiseRow{"QuantizeLinear", P::kDiv, {}, {}, add_quantize, true, true, kQuantised},
     PointwiseRow{"DequantizeLinear", P::kMul, {}, {}, add_dequantize, true, true, kQuantised}};
 
-// Whether a program computes the row's instruction on operands of `type`, holding them as they are.
+// Whether a program computes the row's instruction on operands of `type`, holding them as they are; f16 and bf16, which
+// it holds as f32, it rounds after each operator (program_of_node.cpp).
 bool holds(const PointwiseRow& row, DType type) {
-  if (kernels::compute_type(type) != type) return false;
+  const bool half = type == DType::kF16 || type == DType::kBF16;
+  if (kernels::compute_type(type) != type && !half) return false;
   PointwiseProgram program;
   program.shape = {1};
   std::vector<int> operands;

@@ -63,6 +63,8 @@ std::optional<std::vector<int64_t>> operand_strides(const TensorType& operand, c
   return strides;
 }
 
+bool is_half(DType type) { return type == DType::kF16 || type == DType::kBF16; }
+
 // `shape` with as many axes as the result has, those that it lacks of extent 1.
 Shape with_rank(Shape shape, std::size_t rank) {
   shape.insert(shape.begin(), rank - shape.size(), 1);
@@ -181,9 +183,11 @@ bool ProgramOfNode::add_node(const Node& node) {
     const Tensor* constant = group_.constant(input);
     scalars.push_back(constant != nullptr && constant->size() == 1 ? constant : nullptr);
   }
-  const int result =
-      add_instructions(*row, {program_, node, operands, scalars, group_.type(node.outputs[0]).dtype});
+  const DType type = group_.type(node.outputs[0]).dtype;
+  int result = add_instructions(*row, {program_, node, operands, scalars, type});
   if (result < 0) return false;
+  // f16 and bf16 are held as f32: within a group, what the operator alone would have stored is rounded as it would be.
+  if (group_.is_group() && is_half(type) && node.op != "Cast") result = program_.cast(result, type);
   values_[node.outputs[0]] = result;
   return true;
 }
