@@ -531,17 +531,31 @@ struct ArenaGain {
 };
 
 // What became of one pass (or group of passes) in the experiment.
+// What a pass that narrows types decided about one operator, and what was measured of it on the experiment's inputs.
+// Errors are relative L2 norms against the reference, largest a magnitude; none where it was not measured.
+struct OperatorPrecision {
+  std::string node;
+  std::string op;
+  std::string type;                            // in which it works now: "f16"
+  std::optional<double> rel_err = {};          // of its results when it alone is in the narrow type
+  std::optional<double> carried_rel_err = {};  // of its results in the model as it is after the pass
+  std::optional<double> largest = {};          // of what it reads and gives
+  bool kept_f32 = false;
+  std::string why = {};  // it was kept; or what its weights lost
+};
+
 struct PassRow {
   std::string name;
   std::string numerics;  // "exact", "reassociating", "lossy"
   double predicted_gain_ms = 0;
   std::optional<Estimate> measured_gain_ms;  // none: it changed nothing, or was measured with others only
   bool kept = false;
-  std::string reason;                   // why kept or dropped, or why it did not fire
-  double max_rel_err = 0;               // against the reference, after this pass
-  std::optional<ArenaGain> arena = {};  // of what aims at memory and changed something
-  bool changed = false;                 // the graph; what was measured did
-  bool undecided = false;               // the experiment ended before it was kept or dropped
+  std::string reason;                             // why kept or dropped, or why it did not fire
+  double max_rel_err = 0;                         // against the reference, after this pass
+  std::optional<ArenaGain> arena = {};            // of what aims at memory and changed something
+  bool changed = false;                           // the graph; what was measured did
+  bool undecided = false;                         // the experiment ended before it was kept or dropped
+  std::vector<OperatorPrecision> precision = {};  // of passes that narrow types, in the order of the graph
 };
 
 // Passes of which none made a difference alone, or only the last: measured as one against what was kept

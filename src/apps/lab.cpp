@@ -272,8 +272,8 @@ void add_lab_command(Program& program) {
       .option(
           "--lossy PASS", &options->lossy,
           fmt::format("lossy passes to try, with commas between; they change the numbers beyond rounding, "
-                      "and none is tried unnamed. This version has {}",
-                      lossy.empty() ? std::string("none") : fmt::format("{}", fmt::join(lossy, ", "))))
+                      "and none is tried unnamed: {}",
+                      fmt::join(lossy, ", ")))
       .offers(lossy);
   std::vector<std::string> changes;
   for (const lab::Change& change : lab::known_changes()) changes.emplace_back(change.name);

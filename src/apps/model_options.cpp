@@ -143,9 +143,6 @@ Option add_device_to(Command command, std::string* device) {
 }
 
 Status check_lossy_passes(const std::string& option, const std::vector<std::string>& names) {
-  if (!names.empty() && lossy_passes().empty())
-    return usage_error(
-        fmt::format("{}: '{}' is no lossy pass; this version has none", option, names.front()));
   return check_pass_names(option, names, true);
 }
 

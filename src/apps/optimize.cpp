@@ -127,6 +127,13 @@ Status run_optimize(const OptimizeOptions& options) {
   HONE_CHECK(check_paths(options));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(check_passes("--only", options.only));
+  const std::vector<std::string> lossy = lossy_passes();
+  for (const std::string& name : options.only)
+    if (std::find(lossy.begin(), lossy.end(), name) != lossy.end())
+      return usage_error(
+          fmt::format("--only: '{}' is lossy, which is tried where its errors are measured: "
+                      "hone lab MODEL --lossy {}",
+                      name, name));
   for (const std::string& name : options.only)
     if (std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end())
       return usage_error(fmt::format("--only and --disable both name '{}'; give one of them", name));

@@ -2,6 +2,7 @@
 // that went through the real analysis. Not part of the product.
 #pragma once
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -218,6 +219,7 @@ inline analyze::LabReport hostile_report() {
   report.environment.machine = hostile;
   report.passes[0].name = hostile;
   report.passes[0].reason = hostile + std::string(300, 'W');
+  report.passes[0].precision = {{hostile, hostile, hostile, std::nan(""), HUGE_VAL, 1e300, true, hostile}};
   report.numerics[0].output = hostile;
   for (analyze::Analysis* side : {&report.baseline, &report.optimised}) {
     side->source = hostile;

@@ -44,7 +44,7 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
       EXPECT_TRUE(json[side]["top"][0].contains(name)) << name;
   }
   for (const char* name : {"name", "numerics", "predicted_gain_ms", "measured_gain_ms", "kept", "reason",
-                           "max_rel_err", "arena_bytes"})
+                           "max_rel_err", "arena_bytes", "precision"})
     EXPECT_TRUE(json["passes"][0].contains(name)) << name;
   EXPECT_TRUE(json["passes"][5]["measured_gain_ms"].is_null());
   for (const char* name : {"passes", "predicted_gain_ms", "measured_gain_ms", "kept", "reason"})
@@ -55,6 +55,43 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
     EXPECT_TRUE(json["result"][name]["median"].is_number()) << name;
   EXPECT_EQ(json["phases"][1], (Json{{"name", "choosing kernels"}, {"seconds", 4.25}}));
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
+}
+
+// ResNet-50 with a pass that narrows types, and one operator that it had to leave.
+analyze::LabReport narrowed_report() {
+  analyze::LabReport report = fabricate::resnet_report();
+  analyze::PassRow row{"fp16", "lossy", 1.2, analyze::Estimate{1.1, 1.0, 1.2}, true, "fp16: 52 ×; kept: 1.4×",
+                       3e-3};
+  row.precision.push_back({"conv1", "Conv", "f16", 2.5e-4, 2.5e-4, 6.1, false, ""});
+  row.precision.push_back({"layer<4>.conv3", "Conv", "f32", 0.4, std::nullopt, 1.2e5, true,
+                           "its numbers reach 1.2e+05, beyond f16's largest, 65504"});
+  report.passes.push_back(row);
+  return report;
+}
+
+TEST(Precision, StandsInEveryFormWithWhatStaysInF32First) {
+  const analyze::LabReport report = narrowed_report();
+  const Json rows = Json::parse(lab_json(report))["passes"].back()["precision"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["node"], "conv1");
+  EXPECT_EQ(rows[0]["type"], "f16");
+  EXPECT_EQ(rows[0]["kept_f32"], false);
+  EXPECT_DOUBLE_EQ(rows[0]["rel_err"], 2.5e-4);
+  EXPECT_TRUE(rows[1]["carried_rel_err"].is_null());
+  EXPECT_EQ(rows[1]["why"], "its numbers reach 1.2e+05, beyond f16's largest, 65504");
+  EXPECT_TRUE(Json::parse(lab_json(report))["passes"][0]["precision"].empty());
+  const std::string sentence = "fp16: 1 operator in f16, 1 beside them in f32";
+  const std::string terminal = lab_terminal(report, {100, false});
+  EXPECT_NE(terminal.find(sentence), std::string::npos) << terminal;
+  EXPECT_LT(terminal.find("layer<4>.conv3"), terminal.find("conv1", terminal.find(sentence))) << terminal;
+  EXPECT_NE(terminal.find("beyond f16's largest"), std::string::npos);
+  const std::string markdown = lab_markdown(report);
+  EXPECT_NE(markdown.find("## Precision"), std::string::npos);
+  EXPECT_NE(markdown.find(sentence), std::string::npos);
+  const std::string page = lab_html(report);
+  EXPECT_NE(page.find("layer&lt;4&gt;.conv3"), std::string::npos);
+  EXPECT_NE(page.find("id=\"precision\""), std::string::npos);
+  EXPECT_EQ(lab_html(fabricate::resnet_report()).find("id=\"precision\""), std::string::npos);
 }
 
 TEST(ExplainJson, KeepsItsContract) {

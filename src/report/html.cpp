@@ -43,6 +43,7 @@ std::string lab_html(const analyze::LabReport& report) {
       html::roofline_part(report.roofs, report.baseline, after),
       html::timeline_part(report.baseline, after),
       html::passes_part(report),
+      html::precision_part(report),
       html::numerics_part(report),
       html::facts_part(report),
   };

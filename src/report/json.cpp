@@ -48,6 +48,22 @@ Json arena_gain(const analyze::ArenaGain& arena) {
           {"measured_gain", arena.before_bytes - arena.after_bytes}};
 }
 
+Json measured(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json precision(const std::vector<analyze::OperatorPrecision>& rows) {
+  Json list = Json::array();
+  for (const analyze::OperatorPrecision& row : rows)
+    list.push_back({{"node", row.node},
+                    {"op", row.op},
+                    {"type", row.type},
+                    {"rel_err", measured(row.rel_err)},
+                    {"carried_rel_err", measured(row.carried_rel_err)},
+                    {"largest", measured(row.largest)},
+                    {"kept_f32", row.kept_f32},
+                    {"why", row.why}});
+  return list;
+}
+
 Json passes(const std::vector<analyze::PassRow>& rows) {
   Json list = Json::array();
   for (const analyze::PassRow& row : rows)
@@ -60,7 +76,8 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
                     {"undecided", row.undecided},
                     {"reason", row.reason},
                     {"max_rel_err", row.max_rel_err},
-                    {"arena_bytes", row.arena ? arena_gain(*row.arena) : Json()}});
+                    {"arena_bytes", row.arena ? arena_gain(*row.arena) : Json()},
+                    {"precision", precision(row.precision)}});
   return list;
 }
 

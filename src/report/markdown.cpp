@@ -8,6 +8,7 @@
 #include "core/units.h"
 #include "report/device_words.h"
 #include "report/markdown/parts.h"
+#include "report/precision_words.h"
 #include "report/rank_words.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -36,6 +37,16 @@ std::string passes(const analyze::LabReport& report) {
                     estimate_ms(report.result.measured_gain_ms), error_text(report.result.max_rel_err)});
   return table({"pass", "numerics", "outcome", "reason", "predicted gain", "measured gain", "error"}, 4,
                rows);
+}
+
+std::string precision(const analyze::LabReport& report) {
+  constexpr std::size_t kMost = 40;
+  std::string out;
+  for (const analyze::PassRow& pass : report.passes) {
+    if (pass.precision.empty()) continue;
+    out += plain(precision_sentence(pass, kMost)) + ".\n\n" + table(precision_grid(pass, kMost));
+  }
+  return out.empty() ? out : fmt::format("## Precision\n\n{}\n\n", precision_note()) + out;
 }
 
 std::string before_and_after(const analyze::LabReport& report) {
@@ -107,7 +118,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
   out += "## Where the time went\n\n" + ledger(report.baseline) + "## Top operators before\n\n" +
          top(report.baseline);
   out += std::string(kernel_flops_note()) + "\n\n";
-  out += "## What was tried\n\n" + passes(report);
+  out += "## What was tried\n\n" + passes(report) + precision(report);
   if (whole) {
     out +=
         "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);

@@ -144,6 +144,7 @@ TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
            {"optimize", "m.onnx", "-o", "o.onnx", "--disable", "polish"},
            {"optimize", "m.onnx", "-o", "o.onnx", "--disable", "fuse", "--only", "fuse"},
            {"optimize", "m.onnx", "-o", "o.onnx", "--only", ""},
+           {"optimize", "m.onnx", "-o", "o.onnx", "--only", "fp16"},
            {"optimize", "m.onnx"},
            {"optimize"},
            {"zoo", "nosuch", "-o", "o.onnx"},

@@ -1,6 +1,7 @@
 #include "lab/experiment/experiment.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include "lab/experiment/profile.h"
 #include "lab/experiment/target.h"
 #include "lab/experiment/trials.h"
+#include "lab/precision/choose_precision.h"
 #include "lab/prepared.h"
 #include "lab/where_it_runs.h"
 #include "passes/pipeline.h"
@@ -33,6 +35,8 @@ using runtime::Plan;
 constexpr double kProfileShare = 0.06;  // each of the profiles
 constexpr double kFinalShare = 0.20;    // baseline against the result, without the steps recorded meanwhile
 constexpr double kLeastTrialShare = 0.075;  // of a group that is measured, even if nothing is left
+constexpr double kPrecisionShare = 0.1;     // of a lossy group's search for what must stay in f32
+constexpr double kOfTheLimit = 0.8;         // that such a search aims for
 constexpr int kLeastBlocks = 6;             // of a comparison: fewer can claim nothing at 95 %
 constexpr int kProfiledSteps = 100;         // that the profiles of the result want, while there is time
 
@@ -254,13 +258,18 @@ class Runner {
 
   TrialSteps trial_steps() {
     TrialSteps steps;
-    steps.apply = [this](const Graph& graph, const std::string& group) {
+    steps.apply = [this](const Graph& graph, const std::string& group) -> Result<passes::PipelineResult> {
       phases_.enter("applying passes");
       passes::PipelineOptions only;
       only.only = {group};
       only.disabled = options_.disabled_passes;
       only.lossy = options_.lossy;
-      return passes::run_pipeline(graph, context_, only);
+      passes::PassContext context = context_;
+      if (passes::lossy_limit_of(group) > 0) {
+        HONE_ASSIGN(context.keep_f32, kept_in_f32(graph, group, only));
+        phases_.enter("applying passes");
+      }
+      return passes::run_pipeline(graph, context, only);
     };
     steps.compile = [this](const Graph& graph, const std::string& group, double done) {
       return compile(graph, trials_progress(done), "choosing kernels after " + group);
@@ -283,16 +292,60 @@ class Runner {
     return steps;
   }
 
-  // By the limits of what is in the plan: those of its lossy passes, and the task's metric, only where it has
-  // any.
-  Result<NumericReport> check(Plan& plan, const std::vector<std::string>& groups) const {
+  // What the passes of a lossy group must leave in f32 for this model. Measured once for each group.
+  Result<KeptInF32> kept_in_f32(const Graph& graph, const std::string& group,
+                                const passes::PipelineOptions& only) {
+    if (const auto known = precision_.find(group); known != precision_.end()) return known->second.keep_f32;
+    phases_.enter("measuring precision");
+    HONE_CHECK(say(said_.first, fmt::format("measuring what {} costs each operator's numbers", group)));
+    const int64_t start = now_ns();
+    const double most_seconds = kPrecisionShare * options_.budget_s;
+    PrecisionSearch search;
+    search.lower = [&](const KeptInF32& keep) -> Result<LoweredGraph> {
+      passes::PassContext context = context_;
+      context.price = nullptr;
+      context.keep_f32 = keep;
+      HONE_ASSIGN(passes::PipelineResult lowered, passes::run_pipeline(graph, context, only));
+      LoweredGraph result{std::move(lowered.graph), {}};
+      for (const passes::PassReport& report : lowered.reports)
+        result.types.insert(result.types.end(), report.types.begin(), report.types.end());
+      return result;
+    };
+    search.judge = [&](std::span<const Tensor> outputs) { return judge_interpreted(graph, outputs, group); };
+    search.more_time = [=] { return static_cast<double>(now_ns() - start) * 1e-9 < most_seconds; };
+    search.keep_going = [this] { return keep_going(); };
+    HONE_ASSIGN(precision_[group], choose_precision(graph, inputs_.tensors, search));
+    return precision_[group].keep_f32;
+  }
+
+  // Outputs that an interpretation gave; the plan rounds elsewhere, for which some of the limit is left.
+  NumericReport judge_interpreted(const Graph& graph, std::span<const Tensor> outputs,
+                                  const std::string& group) const {
+    const NumericRules rules = rules_of(kOfTheLimit * passes::lossy_limit_of(group));
+    std::vector<ComparedOutput> compared;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      compared.push_back({graph.value(graph.outputs()[i]).name, outputs[i], reference_[i]});
+    NumericReport numbers = compare_outputs(compared, rules);
+    if (!options_.metric) return numbers;
+    return judge_by_metric(std::move(numbers), *options_.metric, outputs, reference_);
+  }
+
+  // `lossy`: the limit of lossy passes; 0 for none.
+  NumericRules rules_of(double lossy) const {
     NumericRules rules{.computed_in = computed_in_, .own = own_errors_};
-    double lossy = 0;
-    for (const std::string& group : groups) lossy = std::max(lossy, passes::lossy_limit_of(group));
     if (lossy > 0) {
       rules.numerics = Numerics::kLossy;
       rules.lossy_rel_l2 = lossy;
     }
+    return rules;
+  }
+
+  // By the limits of what is in the plan: those of its lossy passes, and the task's metric, only where it has
+  // any.
+  Result<NumericReport> check(Plan& plan, const std::vector<std::string>& groups) const {
+    double lossy = 0;
+    for (const std::string& group : groups) lossy = std::max(lossy, passes::lossy_limit_of(group));
+    const NumericRules rules = rules_of(lossy);
     HONE_ASSIGN(NumericReport numbers, compare_with(reference_, inputs_.tensors, plan, rules));
     if (lossy == 0 || !options_.metric) return numbers;
     HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
@@ -310,6 +363,12 @@ class Runner {
     experiment_.optimised = std::move(trials.graph);
     optimised_plan_ = std::move(trials.plan);
     kept_groups_ = std::move(trials.groups);
+    for (analyze::PassRow& row : experiment_.report.passes) {
+      const auto measured = precision_.find(row.name);
+      if (measured == precision_.end() || measured->second.rows.empty()) continue;
+      row.precision = measured->second.rows;
+      row.reason += "; precision: " + measured->second.how;
+    }
     return tried;
   }
 
@@ -457,9 +516,10 @@ class Runner {
   Graph baseline_graph_;
   Inputs inputs_;
   std::vector<Tensor> reference_;
-  DType computed_in_ = DType::kF32;       // what the given model rounds to
-  std::vector<OwnError> own_errors_;      // of the given model, one an output
-  std::vector<std::string> kept_groups_;  // whose passes are in the result
+  DType computed_in_ = DType::kF32;                     // what the given model rounds to
+  std::vector<OwnError> own_errors_;                    // of the given model, one an output
+  std::vector<std::string> kept_groups_;                // whose passes are in the result
+  std::map<std::string, PrecisionDecision> precision_;  // of lossy groups, as they were first tried
   std::unique_ptr<Plan> baseline_plan_;
   std::unique_ptr<Plan> optimised_plan_;  // of what is kept; null: the baseline's
   Experiment experiment_;

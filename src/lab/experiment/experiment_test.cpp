@@ -10,6 +10,7 @@
 #include "core/testing/scratch_path.h"
 #include "graph/builder.h"
 #include "lab/ceilings/cache.h"
+#include "runtime/testing/half_provider.h"
 #include "runtime/testing/providers.h"
 
 namespace hone::lab {
@@ -66,6 +67,73 @@ TEST(Experiment, MeasuresARoofAgainThatAnOperatorHasBeaten) {
   ASSERT_TRUE(next.ok());
   EXPECT_GT(roof(next->roofs), 5e9) << "the next run starts with the better one";
   std::filesystem::remove_all(folder);
+}
+
+// A product whose results reach beyond f16's largest number, brought back before the next one.
+graph::Graph with_large_activations() {
+  graph::GraphBuilder b("large");
+  const graph::ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4, 16}));
+  const auto filled = [](Shape shape, float value) {
+    Tensor tensor(DType::kF32, std::move(shape));
+    for (int64_t i = 0; i < tensor.size(); ++i)
+      tensor.as<float>()[static_cast<std::size_t>(i)] = value * static_cast<float>(1 + i * 7 % 5);
+    return tensor;
+  };
+  const auto first = b.add("MatMul", {x, b.constant("w", filled({16, 16}, 3e4F))}, {}, "large");
+  const auto back = b.add("Mul", {first, b.constant("s", filled({16}, 1e-5F))}, {}, "back");
+  const auto kept = b.add("Tanh", {back}, {}, "tanh");
+  b.output(b.add("MatMul", {kept, b.constant("v", filled({16, 8}, 0.1F))}, {}, "small"));
+  return *std::move(b).finish();
+}
+
+const analyze::PassRow& row_of(const analyze::LabReport& report, std::string_view name) {
+  const auto row = std::find_if(report.passes.begin(), report.passes.end(),
+                                [&](const analyze::PassRow& pass) { return pass.name == name; });
+  if (row == report.passes.end()) throw std::logic_error("no row for " + std::string(name));
+  return *row;
+}
+
+// The issue of users elsewhere (TensorRT#4780, #3652): infinities, and nobody told.
+TEST(Experiment, SaysWhatEachOperatorLosesInANarrowTypeAndKeepsInF32WhatWouldOverflow) {
+  const Machine machine = describe_machine();
+  const runtime::testing::HalfProvider provider(1);
+  ExperimentOptions options;
+  options.budget_s = 0.5;
+  options.lossy = {"fp16", "bf16"};
+  const auto result = run_experiment(with_large_activations(), provider, machine, low_roofs(1), options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const analyze::PassRow& fp16 = row_of(result->report, "fp16");
+  EXPECT_EQ(fp16.numerics, "lossy");
+  EXPECT_EQ(fp16.reason.find("NaN"), std::string::npos) << fp16.reason;
+  EXPECT_LT(fp16.max_rel_err, 0.1) << fp16.reason;
+  ASSERT_FALSE(fp16.precision.empty()) << fp16.reason;
+  EXPECT_EQ(fp16.precision[0].node, "large");
+  EXPECT_TRUE(fp16.precision[0].kept_f32);
+  EXPECT_NE(fp16.precision[0].why.find("beyond f16's largest, 65504"), std::string::npos)
+      << fp16.precision[0].why;
+  EXPECT_EQ(fp16.precision.back().node, "small");
+  EXPECT_FALSE(fp16.precision.back().kept_f32);
+  ASSERT_TRUE(fp16.precision.back().carried_rel_err.has_value());
+  EXPECT_LT(*fp16.precision.back().carried_rel_err, 0.01);
+  const analyze::PassRow& bf16 = row_of(result->report, "bf16");
+  for (const analyze::OperatorPrecision& row : bf16.precision) EXPECT_FALSE(row.kept_f32) << row.node;
+  EXPECT_TRUE(result->report.result.passed);
+}
+
+TEST(Experiment, OnTheCpuNarrowTypesAreNoFasterAndTheReportSaysSo) {
+  const Machine machine = describe_machine();
+  const auto provider = runtime::testing::cpu_provider(1);
+  ExperimentOptions options;
+  options.budget_s = 0.3;
+  options.lossy = {"fp16", "bf16"};
+  const auto result = run_experiment(with_large_activations(), *provider, machine, low_roofs(1), options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  for (const char* name : {"fp16", "bf16"}) {
+    const analyze::PassRow& row = row_of(result->report, name);
+    EXPECT_FALSE(row.changed);
+    EXPECT_TRUE(row.precision.empty());
+    EXPECT_NE(row.reason.find("nothing would be faster"), std::string::npos) << row.reason;
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "core/units.h"
 #include "report/html/gains.h"
 #include "report/html/parts.h"
+#include "report/precision_words.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -132,6 +133,17 @@ Section passes_part(const analyze::LabReport& report) {
       "with others; their gain then stands once, in a row of its own. A pass that aims at memory stays, too, "
       "if it saves 1 % of the arena at no cost of time.",
       gain_legend() + tag("table", {{"class", "cards"}}, gain_heads("pass") + tag("tbody", body)));
+}
+
+Section precision_part(const analyze::LabReport& report) {
+  constexpr std::size_t kMost = 400;
+  Markup body;
+  for (const analyze::PassRow& pass : report.passes) {
+    if (pass.precision.empty()) continue;
+    body += tag("h3", precision_sentence(pass, kMost)) + table(precision_grid(pass, kMost));
+  }
+  if (body.empty()) return {};
+  return section("precision", "Precision", precision_note(), body);
 }
 
 Section change_part(const analyze::LabReport& report) {

@@ -87,6 +87,8 @@ Section losses_part(const analyze::ProgramReport& report);
 Section repeat_part(const analyze::ProgramReport& report);
 
 Section passes_part(const analyze::LabReport& report);
+// Of passes that narrow types.
+Section precision_part(const analyze::LabReport& report);
 Section numerics_part(const analyze::LabReport& report);
 Section facts_part(const analyze::LabReport& report);
 Markup warnings_part(const std::vector<std::string>& warnings);

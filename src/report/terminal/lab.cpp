@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/precision_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
 #include "report/words.h"
@@ -26,6 +27,19 @@ std::string pass_table(const analyze::LabReport& report, const TerminalStyle& st
     lines.push_back({"= all that was kept", report.result.predicted_gain_ms, report.result.measured_gain_ms,
                      "", std::string(kept_gain_note()), true});
   return gain_table("pass", lines, report.baseline.step.ms.median, style);
+}
+
+// What passes that narrow types did to the numbers of each operator.
+std::string precision_tables(const analyze::LabReport& report, const TerminalStyle& style) {
+  constexpr std::size_t kMost = 8;
+  std::string out;
+  for (const analyze::PassRow& pass : report.passes) {
+    if (pass.precision.empty()) continue;
+    out +=
+        "\n" + wrapped(precision_sentence(pass, kMost), 2, style) + table(precision_grid(pass, kMost), style);
+  }
+  if (!out.empty()) out += paint(wrapped(std::string(precision_note()), 2, style), Colour::kFaint, style);
+  return out;
 }
 
 // Before and after of every cause that either side has, and of the step, with its interval.
@@ -91,6 +105,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
                  style) +
          top_table(report.baseline, style);
   out += heading("What was tried (gain per step)", style) + pass_table(report, style);
+  out += precision_tables(report, style);
   if (has_result(report))
     out += after_parts(report, style);
   else if (report.interrupted.empty() && !report.numerics.empty())

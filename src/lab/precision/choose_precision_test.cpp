@@ -1,0 +1,204 @@
+// What stays in f32 is chosen by what is measured, on models made to need it.
+#include "lab/precision/choose_precision.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "graph/builder.h"
+#include "lab/precision/sensitivity.h"
+#include "passes/lower_precision.h"
+#include "runtime/interpreter.h"
+
+namespace hone::lab {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+
+// Numbers between -scale and scale, always the same.
+Tensor numbers(Shape shape, float scale, uint32_t seed = 1) {
+  Tensor tensor(DType::kF32, std::move(shape));
+  uint32_t state = seed * 2654435761U + 1;
+  for (float& x : tensor.as<float>()) {
+    state = state * 1664525U + 1013904223U;
+    x = scale * (static_cast<float>(state >> 8) / 8388608.0F - 1);
+  }
+  return tensor;
+}
+
+struct Model {
+  graph::Graph graph;
+  std::vector<Tensor> inputs;
+};
+
+passes::PassContext target_of_half() {
+  passes::PassContext context;
+  context.target.takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+  return context;
+}
+
+PrecisionSearch search_of(const Model& model, double limit, passes::PassFunction pass) {
+  PrecisionSearch search;
+  search.lower = [&model, pass](const KeptInF32& keep) -> Result<LoweredGraph> {
+    passes::PassContext context = target_of_half();
+    context.keep_f32 = keep;
+    HONE_ASSIGN(passes::PassOutcome outcome, pass(model.graph, context));
+    return LoweredGraph{std::move(outcome.graph), std::move(outcome.types)};
+  };
+  const std::vector<Tensor> reference = *runtime::interpret(model.graph, model.inputs);
+  search.judge = [reference, limit](std::span<const Tensor> outputs) {
+    std::vector<ComparedOutput> compared;
+    for (std::size_t i = 0; i < outputs.size(); ++i) compared.push_back({"y", outputs[i], reference[i]});
+    return compare_outputs(compared, {.numerics = Numerics::kLossy, .lossy_rel_l2 = limit, .own = {}});
+  };
+  search.more_time = [] { return true; };
+  return search;
+}
+
+PrecisionDecision decide_for(const Model& model, double limit = 0.01,
+                             passes::PassFunction pass = passes::lower_to_f16) {
+  auto decision = choose_precision(model.graph, model.inputs, search_of(model, limit, pass));
+  if (!decision.ok()) throw std::logic_error(decision.error().message);
+  return *std::move(decision);
+}
+
+const analyze::OperatorPrecision& row_of(const PrecisionDecision& decision, std::string_view node) {
+  const auto row = std::find_if(decision.rows.begin(), decision.rows.end(),
+                                [&](const analyze::OperatorPrecision& each) { return each.node == node; });
+  if (row == decision.rows.end()) throw std::logic_error("no row for " + std::string(node));
+  return *row;
+}
+
+Model two_products(float first_weight, float scale_back) {
+  GraphBuilder b("two_products");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{8, 32}));
+  const ValueId first =
+      b.add("MatMul", {x, b.constant("w1", numbers({32, 32}, first_weight, 2))}, {}, "large");
+  const ValueId back = b.add("Mul", {first, b.constant("scale", numbers({32}, scale_back, 3))}, {}, "scaled");
+  const ValueId relu = b.add("Relu", {back}, {}, "relu");
+  b.output(b.add("MatMul", {relu, b.constant("w2", numbers({32, 4}, 1, 4))}, {}, "small"));
+  Model model;
+  model.graph = *std::move(b).finish();
+  model.inputs = {numbers({8, 32}, 1)};
+  return model;
+}
+
+TEST(ChoosePrecision, LeavesAModelThatFitsNarrowAndMeasuresEachOperator) {
+  const Model model = two_products(1, 1);
+  const PrecisionDecision decision = decide_for(model);
+  EXPECT_TRUE(decision.keep_f32.empty());
+  ASSERT_EQ(decision.rows.size(), 4U);
+  for (const analyze::OperatorPrecision& row : decision.rows) {
+    EXPECT_FALSE(row.kept_f32) << row.node;
+    EXPECT_EQ(row.type, "f16");
+    ASSERT_TRUE(row.rel_err && row.carried_rel_err && row.largest) << row.node;
+    EXPECT_GT(*row.rel_err, 1e-5) << row.node;
+    EXPECT_LT(*row.rel_err, 2e-3) << row.node;
+    EXPECT_LT(*row.carried_rel_err, 4e-3) << row.node;
+  }
+  EXPECT_TRUE(decision.how.starts_with("1 round; interpreted, ")) << decision.how;
+}
+
+// What TensorRT's users met (TensorRT#4780): activations beyond f16's largest number, and nobody told.
+TEST(ChoosePrecision, KeepsActivationsBeyondTheRangeInF32AndSaysSo) {
+  const Model model = two_products(1e5F, 1e-4F);
+  const PrecisionDecision decision = decide_for(model);
+  EXPECT_TRUE(row_of(decision, "large").kept_f32);
+  EXPECT_NE(row_of(decision, "large").why.find("beyond f16's largest, 65504"), std::string::npos)
+      << row_of(decision, "large").why;
+  EXPECT_TRUE(row_of(decision, "small").carried_rel_err.has_value());
+  EXPECT_FALSE(row_of(decision, "small").kept_f32);
+  EXPECT_LT(*row_of(decision, "small").carried_rel_err, 0.01);
+  const PrecisionDecision bf16 = decide_for(model, 0.05, passes::lower_to_bf16);
+  EXPECT_TRUE(bf16.keep_f32.empty()) << "bf16 reaches as far as f32";
+}
+
+TEST(ChoosePrecision, LeavesRoomForOtherInputs) {
+  Model model = two_products(1, 1);
+  model.inputs[0] = numbers({8, 32}, 1e4F);
+  const PrecisionDecision decision = decide_for(model);
+  EXPECT_NE(row_of(decision, "large").why.find("within a factor of 4 of f16's largest"), std::string::npos)
+      << row_of(decision, "large").why;
+}
+
+// Differences of large logits are what softmax sees; f16 stores them in steps of a half.
+TEST(ChoosePrecision, KeepsTheSensitiveOperatorAndWhatStoresItsInput) {
+  GraphBuilder b("logits");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{8, 64}));
+  const ValueId logits = b.add("MatMul", {x, b.constant("w", numbers({64, 16}, 400, 2))}, {}, "logits");
+  const ValueId turned = b.add("Transpose", {logits}, {{"perm", Ints{1, 0}}}, "turned");
+  const ValueId softmax = b.add("Softmax", {turned}, {{"axis", int64_t{0}}}, "softmax");
+  b.output(b.add("MatMul", {softmax, b.constant("v", numbers({8, 8}, 1, 3))}, {}, "values"));
+  Model model;
+  model.graph = *std::move(b).finish();
+  model.inputs = {numbers({8, 64}, 1)};
+  const PrecisionDecision decision = decide_for(model, 0.002);
+  EXPECT_TRUE(row_of(decision, "logits").kept_f32);
+  EXPECT_FALSE(row_of(decision, "values").kept_f32) << row_of(decision, "values").why;
+  EXPECT_NE(decision.how.find("rounds; interpreted, rel. L2"), std::string::npos) << decision.how;
+}
+
+// Rows that are nearly constant: what the normalisation looks at lies below f16's steps.
+TEST(ChoosePrecision, KeepsANormalisationOfSmallDifferences) {
+  GraphBuilder b("normalisation");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{4, 64}));
+  const ValueId product = b.add("MatMul", {x, b.constant("w", numbers({64, 64}, 1e-3F, 2))}, {}, "product");
+  const ValueId moved = b.add("Add", {product, b.constant("offset", numbers({1}, 100, 9))}, {}, "moved");
+  Tensor ones(DType::kF32, {64});
+  for (float& one : ones.as<float>()) one = 1;
+  const ValueId norm =
+      b.add("LayerNormalization", {moved, b.constant("gain", ones)}, {{"epsilon", 1e-12F}}, "norm");
+  b.output(b.add("MatMul", {norm, b.constant("v", numbers({64, 8}, 1, 3))}, {}, "last"));
+  Model model;
+  model.graph = *std::move(b).finish();
+  model.inputs = {numbers({4, 64}, 1)};
+  const PrecisionDecision decision = decide_for(model);
+  EXPECT_TRUE(row_of(decision, "norm").kept_f32 || decision.keep_f32.contains("norm"));
+  EXPECT_TRUE(decision.keep_f32.contains("moved")) << "what stores its input";
+  EXPECT_FALSE(row_of(decision, "last").kept_f32);
+}
+
+TEST(ChoosePrecision, EndsAfterItsRounds) {
+  const Model model = two_products(1, 1);
+  PrecisionSearch search = search_of(model, 0.01, passes::lower_to_f16);
+  int rounds = 0;
+  search.judge = [&rounds](std::span<const Tensor>) {
+    ++rounds;
+    NumericReport never;
+    never.detail = "never right";
+    return never;
+  };
+  search.most_rounds = 2;
+  const auto decision = choose_precision(model.graph, model.inputs, search);
+  ASSERT_TRUE(decision.ok()) << decision.error().message;
+  EXPECT_EQ(rounds, 2);
+  EXPECT_EQ(decision->how, "2 rounds; interpreted, never right; no round for another");
+}
+
+TEST(ChoosePrecision, IsInterrupted) {
+  const Model model = two_products(1, 1);
+  PrecisionSearch search = search_of(model, 0.01, passes::lower_to_f16);
+  search.keep_going = [] { return false; };
+  const auto decision = choose_precision(model.graph, model.inputs, search);
+  ASSERT_FALSE(decision.ok());
+  EXPECT_EQ(decision.error().code, ErrorCode::kCancelled);
+}
+
+TEST(Sensitivity, TracesTheFirstOperatorWhoseResultsAreNoNumbers) {
+  const Model model = two_products(1e5F, 1e-4F);
+  const auto lowered = passes::lower_to_f16(model.graph, target_of_half());
+  ASSERT_TRUE(lowered.ok());
+  const auto found = measure_sensitivity(model.graph, lowered->graph, model.inputs,
+                                         {"large", "scaled", "relu", "small"}, {.alone = {"small"}});
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found->first_not_finite, "large");
+  EXPECT_GT(found->operators.at("large").not_finite, 0);
+  EXPECT_TRUE(std::isinf(found->operators.at("large").carried));
+  EXPECT_GT(found->operators.at("large").largest, 65504);
+  EXPECT_LT(found->operators.at("small").alone, 2e-3) << "on the reference's inputs it is right";
+}
+
+}  // namespace
+}  // namespace hone::lab
