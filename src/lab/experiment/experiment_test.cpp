@@ -79,7 +79,7 @@ graph::Graph with_large_activations() {
       tensor.as<float>()[static_cast<std::size_t>(i)] = value * static_cast<float>(1 + i * 7 % 5);
     return tensor;
   };
-  const auto first = b.add("MatMul", {x, b.constant("w", filled({16, 16}, 3e4F))}, {}, "large");
+  const auto first = b.add("MatMul", {x, b.constant("w", filled({16, 16}, 1.2e4F))}, {}, "large");
   const auto back = b.add("Mul", {first, b.constant("s", filled({16}, 1e-5F))}, {}, "back");
   const auto kept = b.add("Tanh", {back}, {}, "tanh");
   b.output(b.add("MatMul", {kept, b.constant("v", filled({16, 8}, 0.1F))}, {}, "small"));

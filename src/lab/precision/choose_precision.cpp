@@ -30,6 +30,7 @@ class Search {
     for (int round = 1;; ++round) {
       HONE_ASSIGN(LoweredGraph lowered, asked_.lower(decision_.keep_f32));
       types_ = std::move(lowered.types);
+      if (round == 1) first_types_ = types_;
       const auto watched = narrowed();
       if (watched.empty()) return finish("no operator is narrowed");
       HONE_CHECK(measure(lowered.graph, watched));
@@ -136,29 +137,43 @@ class Search {
            (entry->op_class == graph::OpClass::kView || entry->op_class == graph::OpClass::kMovement);
   }
 
+  // A row for each choice of the first round: what other operators do in f32 by now may leave an operator with f32 to read.
   PrecisionDecision finish(std::string how) {
     decision_.how = std::move(how);
-    for (const TypeChoice& choice : types_) {
-      analyze::OperatorPrecision row;
-      row.node = choice.node;
-      row.op = choice.op;
-      row.type = dtype_name(choice.type);
-      row.kept_f32 = !choice.narrowed;
-      row.why = choice.why;
-      if (const auto known = alone_.find(choice.node); known != alone_.end()) row.rel_err = known->second;
-      if (const auto known = largest_.find(choice.node); known != largest_.end()) row.largest = known->second;
-      const auto now = now_.operators.find(choice.node);
-      if (choice.narrowed && now != now_.operators.end()) row.carried_rel_err = now->second.carried;
-      decision_.rows.push_back(std::move(row));
+    for (const TypeChoice& first : first_types_) {
+      const auto now = std::find_if(types_.begin(), types_.end(),
+                                    [&](const TypeChoice& choice) { return choice.node == first.node; });
+      decision_.rows.push_back(row_of(now != types_.end() ? *now : left_alone(first)));
     }
     return std::move(decision_);
+  }
+
+  TypeChoice left_alone(const TypeChoice& first) const {
+    const auto kept = decision_.keep_f32.find(first.node);
+    const std::string why =
+        kept != decision_.keep_f32.end() ? kept->second : std::string("what it reads stays in f32");
+    return {first.node, first.op, DType::kF32, false, why};
+  }
+
+  analyze::OperatorPrecision row_of(const TypeChoice& choice) const {
+    analyze::OperatorPrecision row;
+    row.node = choice.node;
+    row.op = choice.op;
+    row.type = dtype_name(choice.type);
+    row.kept_f32 = !choice.narrowed;
+    row.why = choice.why;
+    if (const auto known = alone_.find(choice.node); known != alone_.end()) row.rel_err = known->second;
+    if (const auto known = largest_.find(choice.node); known != largest_.end()) row.largest = known->second;
+    const auto now = now_.operators.find(choice.node);
+    if (choice.narrowed && now != now_.operators.end()) row.carried_rel_err = now->second.carried;
+    return row;
   }
 
   const graph::Graph& graph_;
   std::span<const Tensor> inputs_;
   const PrecisionSearch& asked_;
   std::unordered_map<std::string, NodeId> nodes_;
-  std::vector<TypeChoice> types_;                               // of the last round
+  std::vector<TypeChoice> types_, first_types_;                 // of the last round, of the first
   DType type_ = DType::kF16;                                    // the narrow one
   Sensitivity now_;                                             // of the last round
   std::map<std::string, double, std::less<>> alone_, largest_;  // of all rounds

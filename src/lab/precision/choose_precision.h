@@ -38,7 +38,7 @@ struct PrecisionSearch {
 
 struct PrecisionDecision {
   KeptInF32 keep_f32;
-  std::vector<analyze::OperatorPrecision> rows;  // one for each of the pass' choices
+  std::vector<analyze::OperatorPrecision> rows;  // one for each of the pass' first choices
   std::string how;                               // "2 rounds; the interpreted model: rel. L2 4e-04"
 };
 
