@@ -39,14 +39,24 @@ class Search {
           fmt::format("{} {}; interpreted, {}", round, round == 1 ? "round" : "rounds", numbers.detail);
       const bool out_of_range = keep_out_of_range();
       if (!out_of_range && numbers.passed) return finish(how);
-      if (round == asked_.most_rounds || !asked_.more_time())
-        return finish(
-            fmt::format("{}; no {} for another", how, round == asked_.most_rounds ? "round" : "time"));
+      const bool last = round == asked_.most_rounds;
+      if (last || !asked_.more_time()) {
+        if (out_of_range) HONE_CHECK(lower_unmeasured());
+        return finish(fmt::format("{}; no {} for another", how, last ? "round" : "time"));
+      }
       if (!out_of_range) keep_worst();
     }
   }
 
  private:
+  // What was put back last stays in f32; the errors of the rest in that model are not known.
+  Status lower_unmeasured() {
+    HONE_ASSIGN(LoweredGraph lowered, asked_.lower(decision_.keep_f32));
+    types_ = std::move(lowered.types);
+    now_ = {};
+    return {};
+  }
+
   // Nodes of the outermost graph: what stands in bodies is not compared.
   std::set<std::string, std::less<>> narrowed() {
     std::set<std::string, std::less<>> names;

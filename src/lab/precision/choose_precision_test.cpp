@@ -184,6 +184,18 @@ TEST(ChoosePrecision, EndsAfterItsRounds) {
   EXPECT_EQ(decision->how, "2 rounds; interpreted, never right; no round for another");
 }
 
+TEST(ChoosePrecision, WhatLeavesTheRangeStaysInF32AlsoWhereThereIsNoTimeForAnotherLook) {
+  const Model model = two_products(1e4F, 1e-6F);
+  PrecisionSearch search = search_of(model, 0.01, passes::lower_to_f16);
+  search.more_time = [] { return false; };
+  const auto decision = choose_precision(model.graph, model.inputs, search);
+  ASSERT_TRUE(decision.ok()) << decision.error().message;
+  EXPECT_TRUE(row_of(*decision, "large").kept_f32);
+  EXPECT_FALSE(row_of(*decision, "small").kept_f32);
+  EXPECT_FALSE(row_of(*decision, "small").carried_rel_err.has_value()) << "not measured in this model";
+  EXPECT_TRUE(decision->how.ends_with("; no time for another")) << decision->how;
+}
+
 TEST(ChoosePrecision, IsInterrupted) {
   const Model model = two_products(1, 1e-2F);
   PrecisionSearch search = search_of(model, 0.01, passes::lower_to_f16);
