@@ -1,0 +1,77 @@
+// The models of the zoo on the CUDA provider, without a GPU: which operators it has kernels for, and a whole model by
+// kernels that the host runs thread by thread.
+#include <set>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lab/prepared.h"
+#include "model/zoo/zoo.h"
+#include "runtime/interpreter.h"
+#include "runtime/plan.h"
+#include "runtime/testing/providers.h"
+
+namespace hone {
+namespace {
+
+using ::testing::IsEmpty;
+
+class ZooOnGpu : public ::testing::TestWithParam<const char*> {};
+
+// As optimised for it; convolutions have kernels of a library's.
+TEST_P(ZooOnGpu, NeedsTheReferenceForNoOperatorButConvolutions) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  auto graph = model::build_zoo_model(GetParam(), {.batch = 1});
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto optimised = lab::optimise(*std::move(graph), *provider, {});
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  std::set<std::string> without;
+  for (const graph::Node& node : optimised->nodes()) {
+    if (node.op == "Conv" || node.op == "ConvTranspose" || provider->runs(*optimised, node)) continue;
+    std::string types;
+    for (const graph::ValueId input : node.inputs) {
+      if (input.valid()) types += " " + optimised->type(input).text();
+    }
+    without.insert(node.op + types);
+  }
+  EXPECT_THAT(without, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ZooOnGpu,
+                         ::testing::Values("unet", "resnet50", "mobilenet_v2", "bert_base", "minilm", "gpt2",
+                                           "vit"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// Every operator on the way: embeddings, norms, heads of attention, softmax, activations, the pooler.
+TEST(TransformerOnGpu, IsAsInterpreted) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  const auto graph = model::build_zoo_model("minilm", {.batch = 1, .size = 9});
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto inputs = lab::make_inputs(*graph, 0, {});
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+  const auto optimised = lab::optimise(*graph, *provider, {});
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  runtime::PlanOptions options;
+  options.autotune = false;
+  auto plan = runtime::Plan::compile(*optimised, *provider, options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  for (const runtime::PlanStep& step : (*plan)->steps())
+    EXPECT_THAT(step.implementation, ::testing::Not(::testing::HasSubstr("reference"))) << step.op;
+  const auto found = (*plan)->run(inputs->tensors);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  const auto wanted = runtime::interpret(*graph, inputs->tensors);
+  ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+  for (std::size_t k = 0; k < wanted->size(); ++k) {
+    double error = 0, norm = 0;
+    for (int64_t i = 0; i < (*wanted)[k].size(); ++i) {
+      const double difference = (*found)[k].at(i) - (*wanted)[k].at(i);
+      error += difference * difference;
+      norm += (*wanted)[k].at(i) * (*wanted)[k].at(i);
+    }
+    EXPECT_LE(error, 1e-10 * norm) << "output " << k;
+  }
+}
+
+}  // namespace
+}  // namespace hone
