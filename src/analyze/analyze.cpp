@@ -260,15 +260,17 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
         roofs.machine));
   const Subject subject = subject_of(trace);
   const CostContext context = context_of(trace, roofs, subject);
-  StepProfile profile = profile_steps(trace, steps, context);
+  // Steps of a plan do the same each time: what is longer there is the machine's.
+  const Stalls stalls = subject == Subject::kPlan ? Stalls() : stalls_of(trace.meta, options.rank, steps);
+  StepProfile profile = profile_steps(trace, steps, context, stalls);
   Analysis analysis;
   analysis.source = options.source;
   analysis.subject = subject;
   analysis.device = trace.meta.device;
   analysis.ranks = {options.rank};
-  analysis.step = step_time(steps);
+  analysis.step = step_time(steps, stalls);
   tell_how_found(trace.meta, analysis.step);
-  const std::optional<MeasuredSteps> measured = measured_steps(trace.meta, options.rank);
+  const std::optional<MeasuredSteps> measured = measured_steps(trace.meta, options.rank, stalls);
   std::vector<std::string> warnings_of_recorder;
   if (measured) {
     take_out_recorder(*measured, profile, analysis.step, warnings_of_recorder);

@@ -91,14 +91,14 @@ trace::Operator step_operator(const trace::Trace& trace, const OperatorProfile& 
 }
 
 StepProfile profile_steps(const trace::Trace& trace, std::span<const StepWindow> steps,
-                          const CostContext& context) {
+                          const CostContext& context, const Stalls& stalls) {
   StepProfile profile;
   if (steps.empty()) return profile;
   // Plans have no work of their own between operators.
   const int64_t long_gap_ns = context.repeated ? kLongGapNs : std::numeric_limits<int64_t>::max();
   std::vector<Attribution> all = attribute_all(trace, steps, long_gap_ns);
-  std::vector<std::size_t> central = central_steps(steps);
-  profile.step_ms = step_time(steps).ms.median;
+  std::vector<std::size_t> central = central_steps(steps, stalls);
+  profile.step_ms = step_time(steps, stalls).ms.median;
   profile.judged = !context.roofs.compute.empty() || !context.roofs.memory.empty();
   profile.central_steps = static_cast<int>(central.size());
   for (const Attribution& step : all)

@@ -30,7 +30,7 @@ struct OperatorProfile {
 trace::Operator step_operator(const trace::Trace& trace, const OperatorProfile& entry);
 
 struct StepProfile {
-  double step_ms = 0;                      // the median step
+  double step_ms = 0;                      // of the step that is told: the median, or the mean
   double floor_ms = 0;                     // what its operators need at least, whatever they took
   std::vector<OperatorProfile> operators;  // those that ran, longest first
   std::array<double, kCauseCount> waiting_ms{};
@@ -41,11 +41,11 @@ struct StepProfile {
   bool without_recorder = false;  // what recording costs was measured and taken out (without_recorder.h)
   int central_steps = 0;          // how many steps the parts were averaged over
   double scale =
-      1;  // median ÷ mean of those steps: parts were multiplied by it so that they add up to step_ms
+      1;  // step_ms ÷ mean of those steps: parts were multiplied by it so that they add up to step_ms
 };
 
 // Parts are averaged over the central steps (steps.h), because averages of parts add up where medians do not.
 StepProfile profile_steps(const trace::Trace& trace, std::span<const StepWindow> steps,
-                          const CostContext& context);
+                          const CostContext& context, const Stalls& stalls = {});
 
 }  // namespace hone::analyze

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace hone::analyze {
 
@@ -11,10 +12,9 @@ namespace hone::analyze {
 inline constexpr double kMuchLonger = 1.3;
 
 struct Stalls {
-  std::size_t first = 0;  // the first step that counts: longer ones before it are the program's warm-up
-  int count = 0;          // steps that stall
-  int steps = 0;          // of
-  double typical_ms = 0;  // the median
+  std::vector<std::size_t> counted;  // the steps that the mean is of
+  int count = 0;                     // those of them that stall
+  double typical_ms = 0;             // their median
   double mean_ms = 0;
   // They come again and cost so much that the step that is told is the mean of all; else the median tells more.
   bool recur = false;
@@ -22,7 +22,7 @@ struct Stalls {
   double cost_ms() const { return recur ? mean_ms - typical_ms : 0; }
 };
 
-// `times_ms` in order of time. `follows`, of each: false where something else than the program may have held the step up, as where
+// `times_ms` in order of time; long ones before all others are the program's warm-up. `follows`, of each: false where something else than the program may have held the step up, as where
 // a block of a recording begins; such a step neither stalls nor counts for the mean. Empty: all follow.
 Stalls find_stalls(std::span<const double> times_ms, std::span<const char> follows = {});
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "analyze/estimate.h"
-#include "analyze/stalls.h"
 #include "core/statistics.h"
 #include "core/units.h"
 
@@ -18,6 +17,18 @@ std::vector<double> times_of(std::span<const StepWindow> steps) {
   std::vector<double> times;
   for (const StepWindow& step : steps) times.push_back(step.ms());
   return times;
+}
+
+// That steps stall, what that costs, and that the mean is told.
+void note_stalls(StepTime& time) {
+  const StalledSteps& stalls = *time.stalls;
+  const double mean = stalls.typical_ms + stalls.cost_ms;
+  time.notes.push_back(
+      fmt::format("{} of {} steps take more than {} times as long as the median, {}: they come again and "
+                  "again and cost {} a "
+                  "step, so that what is told is the mean of the steps, {}",
+                  stalls.count, time.samples_ms.size(), kMuchLonger, fixed_ms(stalls.typical_ms, mean),
+                  fixed_ms(stalls.cost_ms, mean), fixed_ms(mean, mean)));
 }
 
 }  // namespace
@@ -42,17 +53,37 @@ std::vector<StepWindow> find_steps(const trace::Trace& trace, int rank) {
   return steps;
 }
 
-StepTime step_time(std::span<const StepWindow> steps) {
+Stalls stalls_of(const trace::Meta& meta, int rank, std::span<const StepWindow> steps) {
+  std::vector<char> follows;
+  const trace::RecordingBlock* before = nullptr;
+  for (const StepWindow& step : steps) {
+    const trace::RecordingBlock* block = trace::block_at(meta.blocks, rank, step.start_ns);
+    follows.push_back(meta.blocks.empty() || block == before ? 1 : 0);
+    before = block;
+  }
+  return find_stalls(times_of(steps), follows);
+}
+
+StepTime step_time(std::span<const StepWindow> steps, const Stalls& stalls) {
   StepTime time;
   time.samples_ms = times_of(steps);
   time.ms = median_estimate(time.samples_ms);
+  if (stalls.recur) tell_stalls(stalls, time);
   time.count = static_cast<int>(steps.size());
   time.how_found = "marks in the trace";
   return time;
 }
 
+void tell_stalls(const Stalls& stalls, StepTime& time) {
+  std::vector<double> counted;
+  for (const std::size_t k : stalls.counted) counted.push_back(time.samples_ms[k]);
+  time.ms = mean_estimate(counted);
+  time.stalls = {stalls.count, stalls.typical_ms, stalls.cost_ms()};
+}
+
 void note_outliers(std::span<const int32_t> numbers, StepTime& time) {
   constexpr std::size_t kMostNamed = 4;
+  if (time.stalls) return note_stalls(time);
   if (time.samples_ms.size() < 3) return;
   std::vector<std::size_t> outliers;
   for (std::size_t k = 0; k < time.samples_ms.size(); ++k)
@@ -72,24 +103,14 @@ void note_outliers(std::span<const int32_t> numbers, StepTime& time) {
                                      k == 0 ? ": warm-up, or the wait for it" : ": an outlier"));
 }
 
-void note_stalls(StepTime& time) {
-  const StalledSteps& stalls = *time.stalls;
-  const double mean = stalls.typical_ms + stalls.cost_ms;
-  time.notes.push_back(
-      fmt::format("{} of {} steps take more than {} times as long as the median, {}: they come again and "
-                  "again and cost {} a "
-                  "step, so that what is told is the mean of the steps, {}",
-                  stalls.count, time.samples_ms.size(), kMuchLonger, fixed_ms(stalls.typical_ms, mean),
-                  fixed_ms(stalls.cost_ms, mean), fixed_ms(mean, mean)));
-}
-
 std::string doubt_in_steps(const StepTime& time) {
   constexpr double kSureEnough = 0.75;
   if (time.how_found.empty() || time.confidence >= kSureEnough) return {};
   return fmt::format("that these are the program's steps is only {:.0f} % sure", time.confidence * 100);
 }
 
-std::vector<std::size_t> central_steps(std::span<const StepWindow> steps) {
+std::vector<std::size_t> central_steps(std::span<const StepWindow> steps, const Stalls& stalls) {
+  if (stalls.recur) return stalls.counted;
   std::vector<double> times = times_of(steps);
   double low = quantile(times, 0.25), high = quantile(times, 0.75);
   std::vector<std::size_t> central;

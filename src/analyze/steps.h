@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/findings.h"
+#include "analyze/stalls.h"
 #include "trace/trace.h"
 
 namespace hone::analyze {
@@ -27,20 +28,23 @@ struct StepWindow {
 // end after the range that caused it).
 std::vector<StepWindow> find_steps(const trace::Trace& trace, int rank);
 
-StepTime step_time(std::span<const StepWindow> steps);
+// Where the steps of a program stall again and again. What begins a block of a recording is held up by the recorder.
+Stalls stalls_of(const trace::Meta& meta, int rank, std::span<const StepWindow> steps);
 
-// Says in the notes which steps took much longer than the median. `numbers`: of the steps of `samples_ms`.
+StepTime step_time(std::span<const StepWindow> steps, const Stalls& stalls = {});
+
+// Says in the notes which steps took much longer than the median, or that steps stall. `numbers`: of the steps of `samples_ms`.
 void note_outliers(std::span<const int32_t> numbers, StepTime& time);
 
-// Says in the notes that steps stall, what that costs, and that the mean is told. `time.stalls` is there.
-void note_stalls(StepTime& time);
+// The mean of the steps is told, `stalls` being those of the samples that recur.
+void tell_stalls(const Stalls& stalls, StepTime& time);
 
 // "that these are the program's steps is 60 % sure", where what they were found by is not sure enough to go without saying.
 std::string doubt_in_steps(const StepTime& time);
 
 // The steps whose time lies between the quartiles: what a typical step looks like, without the warm-up and
-// the interrupted ones. Indices into `steps`; never empty unless `steps` is.
-std::vector<std::size_t> central_steps(std::span<const StepWindow> steps);
+// the interrupted ones; where steps stall again and again, all that count. Indices into `steps`; never empty unless `steps` is.
+std::vector<std::size_t> central_steps(std::span<const StepWindow> steps, const Stalls& stalls = {});
 
 // The step whose time is nearest to the median.
 std::size_t typical_step(std::span<const StepWindow> steps);

@@ -103,13 +103,7 @@ StepTime step_time(const Study& study) {
   const RankTimeline& shown = study.timelines[study.headline];
   for (const DeviceStep& step : shown.steps) time.samples_ms.push_back(step.ms());
   time.ms = median_estimate(time.samples_ms);
-  if (const Stalls& stalls = shown.stalls; stalls.recur) {
-    std::vector<double> counted;
-    for (std::size_t k = 0; k < shown.steps.size(); ++k)
-      if (study.ranks[study.headline].typical.counts(k)) counted.push_back(time.samples_ms[k]);
-    time.ms = mean_estimate(counted);
-    time.stalls = {stalls.count, stalls.typical_ms, stalls.cost_ms()};
-  }
+  if (shown.stalls.recur) tell_stalls(shown.stalls, time);
   time.count = static_cast<int>(time.samples_ms.size());
   time.how_found = found.how.empty() ? "marks in the trace" : found.how;
   if (!found.how.empty() && found.confidence > 0) time.confidence = found.confidence;
@@ -117,7 +111,7 @@ StepTime step_time(const Study& study) {
   if (std::string doubt = doubt_in_steps(time); !doubt.empty()) time.notes.push_back(std::move(doubt));
   std::vector<int32_t> numbers;
   for (const DeviceStep& step : shown.steps) numbers.push_back(step.step);
-  time.stalls ? note_stalls(time) : note_outliers(numbers, time);
+  note_outliers(numbers, time);
   return time;
 }
 

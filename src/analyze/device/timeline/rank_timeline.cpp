@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -287,11 +286,15 @@ std::vector<int> device_ranks(const trace::Trace& trace) {
 }
 
 double RankTimeline::average_step_ms(std::span<const double> times_ms) const {
+  if (stalls.recur) {
+    double whole_ms = 0;
+    for (const std::size_t k : stalls.counted) whole_ms += times_ms[k];
+    return whole_ms / static_cast<double>(std::max<std::size_t>(1, stalls.counted.size()));
+  }
   std::vector<double> counted;
-  for (std::size_t k = stalls.recur ? stalls.first : 0; k < times_ms.size(); ++k)
+  for (std::size_t k = 0; k < times_ms.size(); ++k)
     if (!steps[k].begins_block) counted.push_back(times_ms[k]);
-  if (!stalls.recur || counted.empty()) return median(counted);
-  return std::reduce(counted.begin(), counted.end()) / static_cast<double>(counted.size());
+  return median(counted);
 }
 
 RankTimeline rank_timeline(const trace::Trace& trace, int rank) {

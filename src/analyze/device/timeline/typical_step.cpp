@@ -28,9 +28,8 @@ std::vector<std::size_t> central_steps(const RankTimeline& timeline, const std::
 // All steps that count for the mean. False: there are none.
 bool weigh_all(const RankTimeline& timeline, const std::set<int32_t>& common, TypicalStep& typical) {
   std::vector<std::size_t> counted;
-  for (std::size_t k = timeline.stalls.first; k < timeline.steps.size(); ++k)
-    if (!timeline.steps[k].begins_block && (common.empty() || common.contains(timeline.steps[k].step)))
-      counted.push_back(k);
+  for (const std::size_t k : timeline.stalls.counted)
+    if (common.empty() || common.contains(timeline.steps[k].step)) counted.push_back(k);
   double total_ms = 0;
   for (const std::size_t step : counted) {
     typical.weight[step] = 1 / static_cast<double>(counted.size());
