@@ -11,6 +11,8 @@
 #include "core/file.h"
 #include "core/units.h"
 #include "lab/ceilings/ceilings_json.h"
+#include "lab/ceilings/device_ceilings.h"
+#include "lab/ceilings/gpu/gpu_ceilings_json.h"
 #include "report/words.h"
 
 namespace hone::apps {
@@ -18,6 +20,7 @@ namespace {
 
 struct CeilingsOptions {
   lab::CeilingsOptions measure;
+  std::string device = "cpu";
   std::string json;
 };
 
@@ -42,7 +45,70 @@ void print_duration(const char* name, const Duration& duration) {
              format_ms(1e3 * duration.high));
 }
 
+// "1755 MHz, 692 W"; empty where NVML said nothing.
+std::string state_text(const lab::GpuState& state) {
+  std::string text;
+  if (state.sm_mhz) text = fmt::format("{:.0f} MHz", *state.sm_mhz);
+  if (state.watts) text += fmt::format("{}{:.0f} W", text.empty() ? "" : ", ", *state.watts);
+  return text;
+}
+
+void print_gpu_rates(const lab::GpuCeilings& ceilings) {
+  fmt::print("\n{:<10}{:>8}  {:>16}  {:<18}{:>16}  {}\n", "products", "size", "burst", "", "sustained", "");
+  for (const lab::MatrixRoof& row : ceilings.matrix)
+    fmt::print("{:<10}{:>8}  {:>16}  {:<18}{:>16}  {}\n", row.type, row.size,
+               format_flop_rate(row.burst.median), state_text(row.burst_state),
+               format_flop_rate(row.sustained.median), state_text(row.sustained_state));
+  fmt::print("{:<10}{:>8}  {:>16}  {}\n", "f32", "vector", format_flop_rate(ceilings.vector_f32.median),
+             state_text(ceilings.vector_state));
+  fmt::print("\n{:<10}{:<12}{:>16}  {}\n", "level", "operation", "median", "low … high");
+  for (const MemoryRoof& row : ceilings.memory)
+    fmt::print("{:<10}{:<12}{:>16}  {} … {}\n", row.level, row.operation, format_byte_rate(row.bytes.median),
+               format_byte_rate(row.bytes.low), format_byte_rate(row.bytes.high));
+  for (const lab::LinkRoof& row : ceilings.links)
+    fmt::print("{:<10}{:<12}{:>16}  {} … {}\n", row.pinned ? "pinned" : "pageable",
+               row.to_device ? "to device" : "to host", format_byte_rate(row.bytes.median),
+               format_byte_rate(row.bytes.low), format_byte_rate(row.bytes.high));
+  fmt::print("\nkernel launch {:.2f} µs ({:.2f} … {:.2f}); graph node {:.2f} µs ({:.2f} … {:.2f})\n",
+             1e6 * ceilings.launch.median, 1e6 * ceilings.launch.low, 1e6 * ceilings.launch.high,
+             1e6 * ceilings.graph_node.median, 1e6 * ceilings.graph_node.low, 1e6 * ceilings.graph_node.high);
+}
+
+Result<lab::GpuCeilings> measure_gpu(const lab::GpuTools& tools, const lab::CeilingsOptions& options) {
+  ProgressBar bar("measuring roofs");
+  lab::GpuCeilingsOptions measure;
+  measure.quick = options.quick;
+  measure.refresh = options.refresh;
+  measure.progress = [&bar](double done, const std::string& what) {
+    bar.update(done, what);
+    return !interrupted();
+  };
+  return lab::load_or_measure_gpu_ceilings(tools, measure);
+}
+
+Status run_gpu_ceilings(const CeilingsOptions& options) {
+  if (options.measure.threads > 0) return usage_error("--threads: a GPU's roofs have none");
+  HONE_ASSIGN(const lab::GpuTools tools, lab::gpu_tools_of(options.device));
+  HONE_ASSIGN(const lab::GpuCeilings ceilings, measure_gpu(tools, options.measure));
+  fmt::print("{}, sm_{}, {} multiprocessors; driver {}\n", ceilings.device, ceilings.architecture,
+             ceilings.multiprocessors, ceilings.driver);
+  fmt::print("measured {} in {:.1f} s{}\n", ceilings.measured_at, ceilings.seconds,
+             ceilings.from_cache ? " (kept from then; --refresh measures again)" : "");
+  print_gpu_rates(ceilings);
+  for (const auto& [what, why] : ceilings.not_measured) fmt::print("note: {} not measured: {}\n", what, why);
+  for (const std::string& note : ceilings.notes) fmt::print("note: {}\n", note);
+  if (options.json.empty()) return {};
+  nlohmann::ordered_json json = lab::gpu_ceilings_json(ceilings);
+  json["environment"] = lab::machine_json(lab::describe_machine());
+  return write_file(options.json, json.dump(1) + "\n");
+}
+
 Status run_ceilings(const CeilingsOptions& options) {
+  HONE_CHECK(check_device(options.device));
+  if (lab::has_gpu_roofs(options.device)) return run_gpu_ceilings(options);
+  if (options.device != CeilingsOptions().device)
+    return usage_error(
+        fmt::format("--device: '{}' has no roofs; what it runs means nothing for time", options.device));
   lab::CeilingsOptions measure = options.measure;
   const lab::Machine machine = lab::describe_machine();
   HONE_CHECK(check_threads(measure.threads));
@@ -83,7 +149,11 @@ void add_ceilings_command(Program& program) {
   command
       .option("--threads N", &options->measure.threads, "threads of the all-cores rows (default: all cores)")
       .positive();
-  command.flag("--quick", &options->measure.quick, "two seconds instead of eight");
+  command.option("--device DEVICE", &options->device, "whose roofs: this machine's CPUs, or its GPU's (cuda)")
+      .offers(device_names())
+      .with_default();
+  command.flag("--quick", &options->measure.quick,
+               "two seconds instead of eight; of a GPU ten instead of 20");
   command.flag("--refresh", &options->measure.refresh, "measure even if this machine's roofs are known");
   command.option("--json FILE", &options->json, "also write them to this file").written();
 }

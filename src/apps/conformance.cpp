@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "apps/command.h"
+#include "apps/model_options.h"
 #include "core/file.h"
 #include "runtime/make_provider.h"
 
@@ -38,6 +39,7 @@ void print_summary(const lab::ConformanceReport& report, bool list_unsupported) 
 }
 
 Status run_conformance(const ConformanceOptions& options, Program& program) {
+  HONE_CHECK(check_device(options.device));
   HONE_ASSIGN(const auto provider, runtime::make_provider(options.device));
   ProgressBar bar("conformance");
   lab::ConformanceOptions conformance;
@@ -66,7 +68,7 @@ void add_conformance_command(Program& program) {
                   "the tests: onnx/backend/test/data, one kind's folder, or one test's")
       .required();
   command.option("--filter TEXT", &options->filter, "only tests whose name contains this");
-  command.option("--device DEVICE", &options->device, "where to run: cpu").with_default();
+  add_device_to(command, &options->device);
   command.flag("--optimise", &options->optimise, "run the models through the pass pipeline first");
   command.flag("--list-unsupported", &options->list_unsupported, "name every unsupported test");
   command.option("--json FILE", &options->json, "write the results here as JSON").written();

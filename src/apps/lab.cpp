@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/open_files.h"
+#include "lab/ceilings/device_ceilings.h"
 #include "lab/experiment/experiment.h"
 #include "lab/program/change.h"
 #include "model/onnx/writer.h"
@@ -132,14 +133,15 @@ lab::ExperimentOptions experiment_options(const LabOptions& options, const std::
   return experiment;
 }
 
-Result<lab::Ceilings> find_ceilings(const lab::Machine& machine, ProgressBar& bar) {
+Result<lab::Ceilings> find_ceilings(const std::string& device, const lab::Machine& machine,
+                                    ProgressBar& bar) {
   lab::CeilingsOptions measure;
   measure.quick = true;
   measure.progress = [&](double done) {
-    bar.update(0, fmt::format("measuring this machine's roofs ({:.0f} %)", done * 100));
+    bar.update(0, fmt::format("measuring roofs of {} ({:.0f} %)", device, done * 100));
     return !interrupted();
   };
-  return lab::load_or_measure_ceilings(machine, measure);
+  return lab::load_or_measure_ceilings_of(device, machine, measure);
 }
 
 // The report first: an interrupted program has little time. Of an interrupted experiment there is no model: what
@@ -216,7 +218,7 @@ Status run_lab(const LabOptions& options, Program& program) {
   const lab::Machine machine = lab::describe_machine();
   ProgressBar bar("hone lab");
   const int64_t start = now_ns();
-  HONE_ASSIGN(const lab::Ceilings ceilings, find_ceilings(machine, bar));
+  HONE_ASSIGN(const lab::Ceilings ceilings, find_ceilings(options.device, machine, bar));
   const analyze::PhaseTime roofs{"roofs", static_cast<double>(now_ns() - start) * 1e-9};
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);

@@ -128,9 +128,13 @@ std::vector<std::string> pass_and_group_names() {
   return names;
 }
 
-Option add_device_to(Command command, std::string* device) {
+std::vector<std::string> device_names() {
   const auto known = runtime::provider_names();
-  const std::vector<std::string> names(known.begin(), known.end());
+  return {known.begin(), known.end()};
+}
+
+Option add_device_to(Command command, std::string* device) {
+  const std::vector<std::string> names = device_names();
   return command
       .option("--device DEVICE", device,
               fmt::format(

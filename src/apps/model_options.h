@@ -41,7 +41,8 @@ Status check_threads(int threads);
 // Whether there is such a device to run on.
 Status check_device(const std::string& name);
 
-// --device, of the devices that this build has.
+std::vector<std::string> device_names();  // that this build has
+// --device, of those.
 Option add_device_to(Command command, std::string* device);
 
 // What --lossy can name; and --disable and --only.

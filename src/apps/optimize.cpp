@@ -26,6 +26,7 @@ struct OptimizeOptions {
   std::string out;
   std::vector<std::string> disabled;
   std::vector<std::string> only;
+  std::string device = "cpu";
   bool list = false;
   bool summary = false;
   std::string json;
@@ -106,6 +107,7 @@ nlohmann::ordered_json result_json(const OptimizeOptions& options, std::size_t b
   json["schema"] = 1;
   json["model"] = options.model.path;
   json["output"] = options.out;
+  json["device"] = options.device;
   json["nodes"] = {{"before", before}, {"after", all_nodes(result.graph)}};
   json["passes"] = nlohmann::ordered_json::array();
   for (const passes::PassReport& report : result.reports) {
@@ -125,6 +127,7 @@ Status run_optimize(const OptimizeOptions& options) {
     return {};
   }
   HONE_CHECK(check_paths(options));
+  HONE_CHECK(check_device(options.device));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(check_passes("--only", options.only));
   const std::vector<std::string> lossy = lossy_passes();
@@ -140,13 +143,13 @@ Status run_optimize(const OptimizeOptions& options) {
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   const std::size_t before = all_nodes(graph);
-  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {}));
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {}));
   passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
   context.target.takes.convolution_layout = Layout::kPlain;  // ONNX can say no other
   passes::PipelineOptions pipeline;
   pipeline.disabled.insert(options.disabled.begin(), options.disabled.end());
   pipeline.only.insert(options.only.begin(), options.only.end());
-  // What this CPU's kernels compute in is no reason to write the model in other types for other runtimes.
+  // What the device's kernels compute in is no reason to write the model in other types for other runtimes.
   if (options.only.empty()) pipeline.disabled.insert("widen");
   auto result = passes::run_pipeline(std::move(graph), context, pipeline);
   if (!result.ok()) return result.error().within(options.model.path);
@@ -174,6 +177,10 @@ void add_optimize_command(Program& program) {
   options->model.add_to(command).required(false);
   options->model.add_symbolic_to(command);
   command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx").written();
+  command
+      .option("--device DEVICE", &options->device, "for whose kernels: what these take decides what is fused")
+      .offers(device_names())
+      .with_default();
   command.option("--disable PASS", &options->disabled, "a pass or group that does not run")
       .offers(pass_and_group_names());
   command.option("--only PASS", &options->only, "nothing but this pass or group (once for each)")

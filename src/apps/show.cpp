@@ -14,8 +14,7 @@
 #include "apps/operators_page.h"
 #include "core/units.h"
 #include "graph/text.h"
-#include "lab/ceilings/cache.h"
-#include "lab/ceilings/ceilings.h"
+#include "lab/ceilings/device_ceilings.h"
 #include "lab/model_summary.h"
 #include "lab/prepared.h"
 #include "lab/where_it_runs.h"
@@ -38,25 +37,23 @@ struct ShowOptions {
   bool text = false;
   bool floors = false;
   bool operators = false;
+  std::string device = "cpu";
   int top = 0;  // 0: all nodes, in the model's order
   std::string json;
 };
 
-// The roofs of this machine where they are known; measuring takes seconds, so it happens only on request.
-Result<std::optional<lab::Ceilings>> find_roofs(bool measure) {
+// The roofs of the device where they are known; measuring takes seconds, so it happens only on request.
+Result<std::optional<lab::Ceilings>> find_roofs(const std::string& device, bool measure) {
   const lab::Machine machine = lab::describe_machine();
-  if (!measure) {
-    auto cached = lab::CeilingsCache({}, machine, machine.cores).read();
-    return cached.ok() ? std::optional<lab::Ceilings>(*std::move(cached)) : std::nullopt;
-  }
-  ProgressBar bar("measuring this machine's roofs");
+  if (!measure) return lab::kept_ceilings_of(device, machine);
+  ProgressBar bar("measuring roofs of " + device);
   lab::CeilingsOptions options;
   options.quick = true;
   options.progress = [&bar](double done) {
     bar.update(done);
     return !interrupted();
   };
-  HONE_ASSIGN(lab::Ceilings ceilings, lab::load_or_measure_ceilings(machine, options));
+  HONE_ASSIGN(lab::Ceilings ceilings, lab::load_or_measure_ceilings_of(device, machine, options));
   return std::optional<lab::Ceilings>(std::move(ceilings));
 }
 
@@ -163,7 +160,7 @@ void print_summary(const ModelOptions& model, const graph::Graph& graph, const l
                                : fmt::format("their shapes depend on symbols (give --bind {}=1)",
                                              fmt::join(symbols, "=1 --bind ")));
   }
-  if (!roofs) fmt::print("no floors: this machine's roofs are not known; --floors measures them\n");
+  if (!roofs) fmt::print("no floors: the device's roofs are not known; --floors measures them\n");
   if (roofs) {
     const analyze::RoofsOrigin origin = lab::origin_of(*roofs);
     fmt::print("floors on {}, {}; roofs {}\n", roofs->roofs.machine, counted(roofs->roofs.threads, "thread"),
@@ -240,6 +237,7 @@ Status run_show(const ShowOptions& options) {
     fmt::print("{}", operators_page());
     return {};
   }
+  HONE_CHECK(check_device(options.device));
   if (options.model.path.empty()) return usage_error("show: which model? give the path of an ONNX file");
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
@@ -254,7 +252,7 @@ Status run_show(const ShowOptions& options) {
     HONE_ASSIGN(graph, without_known_nodes(std::move(graph), options.model.path));
   }
   const std::size_t folded = all_nodes - std::min(all_nodes, graph.nodes().size());
-  HONE_ASSIGN(const std::optional<lab::Ceilings> roofs, find_roofs(options.floors));
+  HONE_ASSIGN(const std::optional<lab::Ceilings> roofs, find_roofs(options.device, options.floors));
   lab::ModelSummary summary =
       lab::summarise_model(graph, roofs ? std::optional<Roofs>(roofs->roofs) : std::nullopt);
   summary.parameters = given.parameters;
@@ -282,7 +280,8 @@ void add_show_command(Program& program) {
   options->model.add_symbolic_to(command);
   command.flag("--text", &options->text, "the graph in hone's text form instead");
   command.flag("--floors", &options->floors,
-               "measure this machine's roofs if they are not known yet (two seconds)");
+               "measure the device's roofs if they are not known yet (two seconds; a GPU's: ten)");
+  add_device_to(command, &options->device);
   command.flag("--operators", &options->operators,
                "instead of a model: the operators that hone supports, as Markdown");
   command.option("--top N", &options->top, "only the N nodes that need most, those first (default: all)")

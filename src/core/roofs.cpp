@@ -80,7 +80,9 @@ std::vector<LevelRates> levels_of(const std::vector<MemoryRoof>& rows, int threa
 
 double Roofs::compute_roof(DType dtype, int thread_count) const {
   const auto best_of = [&](DType wanted) {
-    const auto of_dtype = [&](const ComputeRoof& row) { return row.dtype == wanted; };
+    const auto of_dtype = [&](const ComputeRoof& row) {
+      return row.dtype == wanted && row.method != kTf32Method;
+    };
     const int count = nearest_threads(compute, thread_count, of_dtype);
     double best = 0;
     for (const ComputeRoof& row : compute)

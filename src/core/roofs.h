@@ -23,10 +23,13 @@ struct Duration {
   double high = 0;
 };
 
+// The method of a roof of f32 that is of other arithmetic: products of numbers rounded to 10 bits. It is no roof of f32.
+inline constexpr std::string_view kTf32Method = "tf32 gemm";
+
 struct ComputeRoof {
   DType dtype = DType::kF32;
-  // "fma" (micro-kernel on vector registers), "tiles" (on matrix tiles, where the CPU has them) or "gemm"
-  // (the library's best matrix product).
+  // "fma" (micro-kernel on vector registers), "tiles" (on matrix tiles, where the CPU has them), "gemm" (the
+  // library's best matrix product) or kTf32Method.
   std::string method;
   int threads = 1;
   Rate flops;  // FLOP/s

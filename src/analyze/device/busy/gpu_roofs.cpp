@@ -76,10 +76,10 @@ GpuRoofs roofs_of(const RoofRow& row) {
 }
 
 // The best rate of the dtype; `rate` stays what it is where the table has none.
-void take(double& rate, const Roofs& roofs, DType dtype) {
+void take(double& rate, const Roofs& roofs, DType dtype, bool tf32 = false) {
   double best = 0;
   for (const ComputeRoof& roof : roofs.compute)
-    if (roof.dtype == dtype) best = std::max(best, roof.flops.median);
+    if (roof.dtype == dtype && (roof.method == kTf32Method) == tf32) best = std::max(best, roof.flops.median);
   if (best > 0) rate = best;
 }
 
@@ -132,6 +132,7 @@ GpuRoofs gpu_roofs_from(const Roofs& roofs, const GpuRoofs& otherwise) {
   result.source = "the table of roofs that was given";
   take(result.f64, roofs, DType::kF64);
   take(result.f32, roofs, DType::kF32);
+  take(result.tf32, roofs, DType::kF32, /*tf32=*/true);
   take(result.f16, roofs, DType::kF16);
   take(result.bf16, roofs, DType::kBF16);
   take(result.f8, roofs, DType::kF8E4M3FN);
