@@ -1,9 +1,11 @@
 // hone bench: latency percentiles and throughput of a model, alone and against other runtimes.
 #include "lab/bench/bench.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "core/file.h"
 #include "core/open_files.h"
 #include "core/units.h"
+#include "lab/bench/throughput.h"
 #include "report/text.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
@@ -32,7 +35,24 @@ struct BenchOptions {
   int64_t batch = 0;
   bool no_cache = false;
   bool on_request = false;
+  bool sweep = false;
+  std::string batches, concurrencies;  // of the sweep: "1,8,32"
 };
+
+// "1,2,8" of `option`: numbers above 0, in ascending order, each once.
+Result<std::vector<int64_t>> numbers_of(const std::string& option, const std::string& text) {
+  std::set<int64_t> numbers;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    int64_t number = 0;
+    const auto [read, failed] = std::from_chars(text.data() + at, text.data() + end, number);
+    if (failed != std::errc() || read != text.data() + end || number < 1 || number > 1'000'000)
+      return usage_error(fmt::format("{} '{}': give numbers above 0, as 1,2,8", option, text));
+    numbers.insert(number);
+    at = end + 1;
+  }
+  return std::vector<int64_t>(numbers.begin(), numbers.end());
+}
 
 // The symbols that stand for the batch: the first extents of the inputs. A fixed one must be what was asked
 // for.
@@ -179,7 +199,7 @@ Status check_line(const BenchOptions& options) {
   HONE_CHECK(check_device(bench.device));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_ASSIGN(const auto provider, runtime::make_provider(bench.device, {.threads = bench.threads}));
-  if (bench.concurrency > provider->threads())
+  if (provider->device()->host_visible() && bench.concurrency > provider->threads())
     return usage_error(
         fmt::format("--concurrency {}: there are only {} threads to share, one a plan at least",
                     bench.concurrency, provider->threads()));
@@ -188,8 +208,127 @@ Status check_line(const BenchOptions& options) {
   return {};
 }
 
+// --- throughput against latency ---
+
+nlohmann::ordered_json calls_json(const lab::ThroughputCalls& calls) {
+  nlohmann::ordered_json json = {{"latency_ms", latency_json(calls.latency)},
+                                 {"throughput_per_s", calls.per_s},
+                                 {"runs", calls.latency.runs},
+                                 {"contention", contention_json(calls.latency.contention)}};
+  json["joules_per_item"] =
+      calls.joules_per_item ? nlohmann::ordered_json(*calls.joules_per_item) : nlohmann::ordered_json();
+  return json;
+}
+
+nlohmann::ordered_json throughput_json(const BenchOptions& options, const lab::Throughput& result) {
+  auto points = nlohmann::ordered_json::array();
+  for (const lab::ThroughputPoint& point : result.points)
+    points.push_back({{"batch", point.batch},
+                      {"concurrency", point.concurrency},
+                      {"threads", point.threads},
+                      {"compute", calls_json(point.compute)},
+                      {"with_copies", calls_json(point.with_copies)}});
+  nlohmann::ordered_json json = {{"schema", 1},
+                                 {"model", options.model.path},
+                                 {"device", options.bench.device},
+                                 {"sweep", std::move(points)}};
+  json["knee"] = nullptr;
+  if (result.knee) {
+    const lab::ThroughputPoint& knee = result.points[*result.knee];
+    json["knee"] = {
+        {"batch", knee.batch}, {"concurrency", knee.concurrency}, {"share_of_most", lab::kKneeShare}};
+  }
+  json["notes"] = result.notes;
+  return json;
+}
+
+void print_throughput(const BenchOptions& options, const lab::Throughput& result) {
+  fmt::print("{}: {}, throughput against latency; items are calls × batch\n", options.model.path,
+             options.bench.device);
+  fmt::print("{:>6}{:>9}{:>9}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}\n", "batch", "at once", "threads",
+             "p50", "p99", "items/s", "p50", "p99", "items/s", "mJ/item");
+  fmt::print("{:>24}  {:^32}  {:^32}\n", "", "in the device's memory", "with copies of inputs and outputs");
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const lab::ThroughputPoint& point = result.points[i];
+    const auto &own = point.compute, &copied = point.with_copies;
+    fmt::print("{:>6}{:>9}{:>9}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}{}\n", point.batch,
+               point.concurrency, point.threads, format_ms(own.latency.p50), format_ms(own.latency.p99),
+               plain_number(own.per_s), format_ms(copied.latency.p50), format_ms(copied.latency.p99),
+               plain_number(copied.per_s),
+               copied.joules_per_item ? plain_number(1e3 * *copied.joules_per_item) : "",
+               result.knee == i ? "  knee" : "");
+  }
+  if (result.knee)
+    fmt::print(
+        "knee: the shortest median latency at {:.0f} % of the greatest throughput or more, copies "
+        "included\n",
+        100 * lab::kKneeShare);
+  ContentionShare most;
+  for (const lab::ThroughputPoint& point : result.points)
+    for (const lab::ThroughputCalls* calls : {&point.compute, &point.with_copies})
+      if (calls->latency.contention.waited >= most.waited) most = calls->latency.contention;
+  print_contention(most, "on a quiet one there is more throughput, and the knee may be elsewhere");
+  for (const std::string& note : result.notes) fmt::print("note: {}\n", report::clean_utf8(note));
+}
+
+// 1 to 32 by doubling where the model leaves its batch open, else the one that it has.
+Result<std::vector<int64_t>> batches_of(const BenchOptions& options) {
+  if (!options.batches.empty()) return numbers_of("--batches", options.batches);
+  if (options.batch > 0) return std::vector<int64_t>{options.batch};
+  BenchOptions one = options;
+  one.batch = 1;
+  if (batch_symbols(one).ok()) return std::vector<int64_t>{1, 2, 4, 8, 16, 32};
+  return std::vector<int64_t>{0};  // as the model says
+}
+
+Result<std::vector<int>> concurrencies_of(const BenchOptions& options) {
+  if (options.concurrencies.empty()) return lab::default_concurrencies(options.bench);
+  HONE_ASSIGN(const std::vector<int64_t> given, numbers_of("--concurrencies", options.concurrencies));
+  std::vector<int> numbers;
+  for (const int64_t number : given) numbers.push_back(static_cast<int>(number));
+  return numbers;
+}
+
+Status run_sweep(const BenchOptions& options) {
+  if (options.model.path == "-")
+    return usage_error("--sweep needs a model in a file, not from standard input: it is read for each batch");
+  if (!options.against.empty() || !options.csv.empty() || !options.inputs.empty() || options.on_request)
+    return usage_error(
+        "--sweep measures hone alone, on made-up inputs: leave --against, --csv, --input and "
+        "--on-request out");
+  lab::ThroughputOptions sweep;
+  sweep.bench = options.bench;
+  sweep.bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  if (!options.no_cache) sweep.bench.timing_cache = runtime::TimingCache::default_path();
+  HONE_ASSIGN(sweep.batches, batches_of(options));
+  HONE_ASSIGN(sweep.concurrencies, concurrencies_of(options));
+  const auto graph_of = [&](int64_t batch) -> Result<graph::Graph> {
+    ModelOptions model = options.model;
+    BenchOptions at = options;
+    at.batch = batch;
+    if (batch > 0) {
+      HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(at));
+      for (const std::string& symbol : symbols) model.bindings.push_back(fmt::format("{}={}", symbol, batch));
+    }
+    return load_to_run(model, {}, options.bench.seed);
+  };
+  ProgressBar bar("hone bench");
+  sweep.bench.progress = [&bar](double fraction, const std::string& what) {
+    bar.update(fraction, what);
+    return !interrupted();
+  };
+  auto result = lab::measure_throughput(graph_of, sweep);
+  if (!result.ok()) return result.error().within(options.model.path);
+  HONE_CHECK(check_mapped_files());
+  bar.finish();
+  HONE_CHECK(write_json(options.json, throughput_json(options, *result)));
+  print_throughput(options, *result);
+  return {};
+}
+
 Status run_bench(const BenchOptions& options, Program& program) {
   HONE_CHECK(check_line(options));
+  if (options.sweep || !options.batches.empty() || !options.concurrencies.empty()) return run_sweep(options);
   ModelOptions model = options.model;
   // Both read the model again.
   if (model.path == "-" && (options.batch > 0 || !options.against.empty()))
@@ -248,6 +387,19 @@ void add_bench_command(Program& program) {
       .option("--concurrency N", &options->bench.concurrency, "plans that run at once, sharing the threads")
       .positive()
       .with_default();
+  command
+      .flag("--sweep", &options->sweep,
+            "throughput against latency: every batch with every number of plans at once, with and without "
+            "copies of inputs and outputs, and the knee of the curve")
+      .excludes("--concurrency");
+  command
+      .option("--batches LIST", &options->batches,
+              "the sweep's batches, as 1,8,32 (default: 1 to 32 by doubling)")
+      .excludes("--batch");
+  command
+      .option("--concurrencies LIST", &options->concurrencies,
+              "the sweep's numbers of plans at once, as 1,2 (default: 1 to 4 by doubling)")
+      .excludes("--concurrency");
   command.option("--against ort", &options->against, "another runtime to compare with, interleaved: ort")
       .one_of({"ort"});
   command.option("--ort-library FILE", &options->ort_library,

@@ -34,6 +34,13 @@ TEST_P(DeviceOption, IsWhereRunBenchAndLabRun) {
       {"run", model_, "--input", "x=" + (folder_ / "x.npy").string(), "--out", (folder_ / "out").string()});
   EXPECT_NE(run["how"].get<std::string>().find(std::string(" on ") + GetParam()), std::string::npos) << run;
   EXPECT_EQ(json_of({"bench", model_, "--budget", "0.1"})["device"], GetParam());
+  const auto sweep =
+      json_of({"bench", model_, "--sweep", "--batches", "1,3", "--budget", "0.1", "--threads", "1"});
+  EXPECT_EQ(sweep["device"], GetParam());
+  EXPECT_EQ(sweep["sweep"].back()["batch"], 3);
+  EXPECT_GT(sweep["sweep"][0]["with_copies"]["throughput_per_s"], 0);
+  EXPECT_TRUE(sweep["sweep"][0]["compute"]["joules_per_item"].is_null());
+  EXPECT_TRUE(sweep["knee"]["batch"].is_number());
   const auto lab = json_of({"lab", model_, "--budget", "0.5", "--out", (folder_ / "lab").string()});
   EXPECT_EQ(lab["device"], GetParam());
   EXPECT_TRUE(lab["result"]["passed"]);
@@ -46,9 +53,20 @@ TEST(UnknownDevice, IsOneLineWithTheDevicesThatThereAre) {
   const TemporaryFolder folder;
   const std::string model = (folder / "small.onnx").string();
   write_small_network(model);
-  for (const char* command : {"bench", "lab"})
-    EXPECT_TRUE(is_one_line_error(run_hone({command, model, "--device", "quantum"}), {"'quantum'", "cpu"}))
-        << command;
+  const std::string out = (folder / "out.onnx").string();
+  const std::vector<std::vector<std::string>> commands = {{"bench", model},
+                                                          {"lab", model},
+                                                          {"show", model},
+                                                          {"optimize", model, "-o", out},
+                                                          {"compare", model, model},
+                                                          {"ceilings"},
+                                                          {"bench", "--sweep", model},
+                                                          {"conformance", folder.path().string()}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.end(), {"--device", "quantum"});
+    EXPECT_TRUE(is_one_line_error(run_hone(command), {"'quantum'", "cpu"})) << command[0];
+  }
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 // On whatever machine: the driver that the linker finds first is none.
@@ -60,7 +78,15 @@ TEST(CudaWithoutADriver, IsOneLineWithWhatIsMissingAndWhereItWasLookedFor) {
   RunOptions options;
   options.environment["LD_LIBRARY_PATH"] = folder.path().string();
   const std::vector<std::vector<std::string>> commands = {
-      {"bench", model}, {"lab", model}, {"conformance", folder.path().string()}};
+      {"bench", model},
+      {"lab", model},
+      {"conformance", folder.path().string()},
+      {"show", model},
+      {"show", model, "--floors"},
+      {"ceilings"},
+      {"compare", model, model},
+      {"optimize", model, "-o", (folder / "out.onnx").string()},
+      {"bench", "--sweep", model}};
   for (const std::vector<std::string>& command : commands) {
     std::vector<std::string> arguments = command;
     arguments.insert(arguments.end(), {"--device", "cuda"});

@@ -1,15 +1,11 @@
 #include "lab/bench/bench.h"
 
 #include <algorithm>
-#include <atomic>
-#include <barrier>
-#include <iterator>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include <fmt/core.h>
 
+#include "lab/bench/together.h"
 #include "lab/peers/ort.h"
 #include "lab/prepared.h"
 #include "runtime/make_provider.h"
@@ -78,7 +74,9 @@ class Bench {
     }
     HONE_ASSIGN(const std::unique_ptr<const Provider> whole,
                 runtime::make_provider(options_.device, {.threads = options_.threads}));
-    const int share = whole->threads() / options_.concurrency;
+    // A device of its own is shared by queues, not by threads.
+    const bool by_threads = whole->device()->host_visible();
+    const int share = by_threads ? whole->threads() / options_.concurrency : whole->threads();
     if (share < 1)
       return invalid(fmt::format("--concurrency {}: there are only {} threads to share", options_.concurrency,
                                  whole->threads()));
@@ -97,11 +95,7 @@ class Bench {
     result.side_by_side = static_cast<int>(std::count_if(plan->steps().begin(), plan->steps().end(),
                                                          [](const auto& step) { return step.lanes > 1; }));
     result.concurrency = options_.concurrency;
-    for (const Tensor& input : ready.inputs) {
-      if (input.rank() < 2) continue;
-      result.batch = input.shape()[0];
-      break;
-    }
+    result.batch = batch_of(ready.inputs);
     if (options_.concurrency > 1) {
       HONE_CHECK(run_together(ready.optimised, *provider, ready.inputs, ready.cache, result));
       return result;
@@ -123,59 +117,24 @@ class Bench {
   // Each plan on a thread of its own.
   Status run_together(const Graph& graph, const Provider& provider, const std::vector<Tensor>& inputs,
                       runtime::TimingCache& cache, BenchResult& result) {
-    std::mutex mutex;
-    Status failure;
-    std::vector<double> samples;
-    std::atomic<bool> stop = false;
-    std::barrier<> start(options_.concurrency);
-    int64_t began = now_ns();
-    const auto fail = [&](const Error& error) {
-      const std::lock_guard lock(mutex);
-      if (failure.ok()) failure = error;
-      stop = true;
-    };
-    const auto work = [&](int index) {
-      std::unique_ptr<Plan> plan;
-      {
-        const std::lock_guard lock(mutex);  // all kernels are in the cache: nothing is measured here
-        auto compiled = compile_plan(graph, provider, inputs, {.cache = &cache, .overlap = options_.overlap});
-        if (compiled.ok())
-          plan = std::move(*compiled);
-        else if (failure.ok())
-          failure = compiled.error();
-      }
-      if (plan == nullptr) stop = true;
-      for (int i = 0; plan != nullptr && !stop && i < std::max(1, options_.warm_up_runs); ++i)
-        if (const Status warm = plan->run(); !warm.ok()) fail(warm.error());
-      start.arrive_and_wait();
-      if (index == 0) began = now_ns();
-      std::vector<double> mine;
-      const int64_t end = now_ns() + static_cast<int64_t>(options_.budget_s * 1e9);
-      const auto more = [&] { return options_.runs > 0 ? std::ssize(mine) < options_.runs : now_ns() < end; };
-      while (!stop && more()) {
-        const int64_t before = now_ns();
-        if (const Status ran = plan->run(); !ran.ok()) fail(ran.error());
-        const int64_t after = now_ns();
-        mine.push_back(static_cast<double>(after - before) / 1e6);
-        const double done = options_.runs > 0
-                                ? static_cast<double>(mine.size()) / options_.runs
-                                : 1 - static_cast<double>(end - after) / (options_.budget_s * 1e9);
-        if (index == 0 && !part(0.1, 1, "measuring plans side by side")(std::min(1.0, done)))
-          fail({ErrorCode::kCancelled, "interrupted; nothing was written"});
-      }
-      const std::lock_guard lock(mutex);
-      samples.insert(samples.end(), mine.begin(), mine.end());
-    };
-    const ContentionMeter meter;
-    std::vector<std::thread> threads;
-    for (int i = 0; i < options_.concurrency; ++i) threads.emplace_back(work, i);
-    for (std::thread& thread : threads) thread.join();
-    HONE_CHECK(failure);
-    const double seconds = static_cast<double>(now_ns() - began) / 1e9;
+    std::vector<std::unique_ptr<Plan>> plans;
+    std::vector<Workload> workloads;
+    for (int i = 0; i < options_.concurrency;
+         ++i) {  // all kernels are in the cache: nothing is measured here
+      HONE_ASSIGN(std::unique_ptr<Plan> plan,
+                  compile_plan(graph, provider, inputs, {.cache = &cache, .overlap = options_.overlap}));
+      workloads.emplace_back([own = plan.get()] { return own->run(); });
+      plans.push_back(std::move(plan));
+    }
+    TogetherOptions together;
+    together.seconds = options_.budget_s;
+    together.warm_up_runs = options_.warm_up_runs;
+    together.runs = options_.runs;
+    together.progress = part(0.1, 1, "measuring plans side by side");
+    HONE_ASSIGN(const Together measured, measure_together(workloads, together));
     result.throughput_per_s =
-        static_cast<double>(samples.size()) * static_cast<double>(result.batch) / seconds;
-    result.latency = summarise_latency(std::move(samples));
-    result.latency.contention = meter.share();
+        static_cast<double>(measured.latency.runs) * static_cast<double>(result.batch) / measured.seconds;
+    result.latency = measured.latency;
     return {};
   }
 
@@ -215,6 +174,12 @@ class Bench {
 };
 
 }  // namespace
+
+int64_t batch_of(std::span<const Tensor> inputs) {
+  const auto first =
+      std::find_if(inputs.begin(), inputs.end(), [](const Tensor& input) { return input.rank() >= 2; });
+  return first == inputs.end() ? 1 : first->shape()[0];
+}
 
 Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& model,
                               const BenchOptions& options) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ struct BenchResult {
 // `model`: the file that `graph` was read from, for peers. The types of the inputs must be static.
 Result<BenchResult> run_bench(const graph::Graph& graph, const std::filesystem::path& model,
                               const BenchOptions& options);
+
+// Extent 0 of the first input that has two axes or more; 1 where there is none.
+int64_t batch_of(std::span<const Tensor> inputs);
 
 // The same plan for a caller that decides itself when to measure: one call is one step. It has run once.
 Result<Workload> ready_to_run(const graph::Graph& graph, const BenchOptions& options);
