@@ -93,6 +93,10 @@ class CheckNames(TreeTest):
             ("using Names = std::set<int>;", "struct Names {};", "Names"),
             ("Works made(int rows = 3) {", "Works made(std::string text = {}) {", "made"),
             ("Works made() {", "Works made(std::string text = {}, int rows = 3) {", "made"),
+            # An overload alone is no clash, but the name of one of two says nothing (the table of kernels).
+            ("void softmax(double* row, int count) {", "void softmax(Line line) {\n}\nvoid add(Table& table) {\n"
+             "  table.add(\"Softmax\", along_axis<softmax>);\n}", "softmax"),
+            ("void gather(Run run) {\n  (wide ? scatter : gather)(run);", "int gather(Call call) {", "gather"),
         ):
             self.write_pair(first, second)
             self.assertEqual(self.clashes(), [("src/core/b.cpp:4", word)], first)
@@ -101,6 +105,7 @@ class CheckNames(TreeTest):
         for first, second in (
             ("int size_of(int a) {", "int size_of(double a) {"),
             ("int size_of(int a, int b) {", "int size_of(int a, int b, int c, int d = 2) {"),
+            ('int size_of(int a) {  // as add(size_of)\n  say("(size_of)");\n  return size_of(double{a});', "int size_of(double a) {"),
             ("using Names = std::set<int>;", "using Names = std::set<int>;"),
             ("namespace fs = std::filesystem;", "namespace fs = std::filesystem;"),
             ('constexpr char kSheet[] = R"css(\ntable{color:red}\n)css";', "void table(int rows) {"),

@@ -116,7 +116,7 @@ Result<Mask> read_mask(const Tensor& tensor, const Shape& scores) {
 }
 
 // Softmax of a row in double; a row without any admitted key has no defined answer and becomes NaN.
-void softmax(double* row, int64_t count) {
+void softmax_row(double* row, int64_t count) {
   const double largest = *std::max_element(row, row + count);
   double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += row[i] = std::exp(row[i] - largest);
@@ -164,7 +164,7 @@ void score_row(const AttentionInputs& in, int64_t b, int64_t h, int64_t query, d
     row[j] = in.admits(b, query, j) ? row[j] + in.mask.at(b, h, query, j) : kMinusInfinity;
   }
   show(ScoreStage::kMask);
-  softmax(row, keys);
+  softmax_row(row, keys);
   show(ScoreStage::kSoftmax);
 }
 

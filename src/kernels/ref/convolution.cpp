@@ -119,7 +119,8 @@ struct Channels {
 constexpr int64_t kChannelsTogether = 8;
 
 // Each output row of each channel gathers all input channels and taps.
-void gather(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps, const Channels& channels) {
+void gather_taps(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps,
+                 const Channels& channels) {
   const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
   const int64_t stride = plan.windows.axes.back().stride;
   for (std::size_t row = 0; row < runs.size(); row += static_cast<std::size_t>(taps)) {
@@ -142,7 +143,8 @@ void gather(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps, c
 }
 
 // The transpose of that: each input element adds a scaled copy of the kernel to the output.
-void scatter(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps, const Channels& channels) {
+void scatter_taps(const ConvShape& plan, const std::vector<Run>& runs, int64_t taps,
+                  const Channels& channels) {
   const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
   const int64_t stride = plan.windows.axes.back().stride;
   for (int64_t ic = 0; ic < plan.group_in; ++ic) {
@@ -182,7 +184,7 @@ Wide convolve(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& b
     for (int64_t oc = 0; oc < channels.count && !bias.empty(); ++oc)
       std::fill_n(channels.out + oc * out_plane, out_plane,
                   bias[static_cast<std::size_t>(group * plan.group_out + first + oc)]);
-    (plan.transposed ? scatter : gather)(plan, runs, taps, channels);
+    (plan.transposed ? scatter_taps : gather_taps)(plan, runs, taps, channels);
   });
   return y;
 }

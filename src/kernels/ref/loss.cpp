@@ -80,7 +80,7 @@ Outputs negative_log_likelihood(const RefCall& call) {
   return one(std::move(result));
 }
 
-std::vector<double> log_softmax(const Tensor& scores) {
+std::vector<double> log_probabilities_of(const Tensor& scores) {
   auto values = widen<double>(scores);
   const AxisView view = around_axis(scores.shape(), 1);
   for (int64_t outer = 0; outer < view.outer; ++outer) {
@@ -101,7 +101,7 @@ std::vector<double> log_softmax(const Tensor& scores) {
 Outputs softmax_cross_entropy(const RefCall& call) {
   HONE_CHECK(check_shapes(call));
   const Tensor& scores = call.inputs[0];
-  const auto log_probabilities = log_softmax(scores);
+  const auto log_probabilities = log_probabilities_of(scores);
   HONE_ASSIGN(const Loss loss, likelihood(call, log_probabilities));
   HONE_ASSIGN(Tensor result, reduced(call, loss));
   auto outputs = one(std::move(result));

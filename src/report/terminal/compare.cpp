@@ -46,7 +46,7 @@ std::string head(std::size_t name_width, const TerminalStyle& style) {
       Colour::kFaint, style);
 }
 
-std::string advice(const analyze::Advice& advice, double step_ms, const TerminalStyle& style) {
+std::string advised(const analyze::Advice& advice, double step_ms, const TerminalStyle& style) {
   const std::string text = advice_text(advice, step_ms);
   return text.empty() ? "" : paint(wrapped("→ " + text, 4, style, 2), Colour::kGreen, style);
 }
@@ -131,9 +131,9 @@ std::string compare_terminal(const analyze::Comparison& comparison, const Termin
   const double step = std::max(comparison.a_ms.median, comparison.b_ms.median);
   std::string out = "\n" + paint(wrapped(comparison.sentence, 0, style), Colour::kBold, style);
   out += wrapped("first: " + clean_utf8(comparison.a) + ". " + comparison.a_verdict, 2, style, 2) +
-         advice(comparison.a_advice, comparison.a_ms.median, style);
+         advised(comparison.a_advice, comparison.a_ms.median, style);
   out += wrapped("second: " + clean_utf8(comparison.b) + ". " + comparison.b_verdict, 2, style, 2) +
-         advice(comparison.b_advice, comparison.b_ms.median, style);
+         advised(comparison.b_advice, comparison.b_ms.median, style);
   out += warnings(comparison.caveats, style);
   if (!comparison.comparable) return out;
   out += heading("By cause", style) + head(name_width, style);
