@@ -1,0 +1,39 @@
+// Samples that a model is trained on or judged by: one at a time, by number. Readers of formats are behind this; who
+// shuffles, augments and batches is in front of it (batches.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/result.h"
+#include "core/shape.h"
+#include "core/tensor.h"
+
+namespace hone::data {
+
+// One tensor of every sample: "image", "mask", "label", "tokens".
+struct Field {
+  std::string name;
+  DType dtype = DType::kUndefined;
+  Shape shape;  // without the axis of batches; kVaries where it differs from sample to sample
+};
+inline constexpr int64_t kVaries = -1;
+
+// Field by field.
+using Sample = std::vector<Tensor>;
+
+// Thread-safe: samples are read by several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::span<const Field> fields() const = 0;
+  virtual int64_t size() const = 0;
+  // Sample `index` of [0, size()), decoded, the same each time. An error names the file and what is wrong with it.
+  virtual Result<Sample> read(int64_t index) const = 0;
+  virtual std::string name_of(int64_t index) const = 0;  // for people: the file, and the place in it
+};
+
+}  // namespace hone::data
