@@ -86,9 +86,9 @@ class Bert(nn.Module):
 
     def forward(self, ids, mask, types):
         at = self.embeddings
-        positions = torch.arange(ids.shape[1])
+        positions = torch.arange(ids.shape[1], device=ids.device)
         x = at.LayerNorm(at.word_embeddings(ids) + at.token_type_embeddings(types) + at.position_embeddings(positions))
-        added = (1 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+        added = (1 - mask[:, None, None, :].to(x.dtype)) * torch.finfo(x.dtype).min
         for at in self.encoder.layer:
             own, out = at.attention.self, at.attention.output
             seen = attend(own.query(x), own.key(x), own.value(x), self.heads, attn_mask=added)
@@ -113,7 +113,7 @@ class Gpt2(nn.Module):
 
     def forward(self, ids):
         at = self.transformer
-        x = at.wte(ids) + at.wpe(torch.arange(ids.shape[1]))
+        x = at.wte(ids) + at.wpe(torch.arange(ids.shape[1], device=ids.device))
         for block in at.h:
             q, k, v = block.attn.c_attn(block.ln_1(x)).chunk(3, -1)
             x = x + block.attn.c_proj(attend(q, k, v, self.heads, is_causal=True))

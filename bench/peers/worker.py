@@ -5,6 +5,7 @@ Says 'ready' when the model is compiled and has run once on INPUTS.npz (its outp
 answers each line N of stdin with the mean milliseconds of N steps. run.py starts one of these for each runtime.
 
 worker.py ort|openvino|torch|torch-max-autotune MODEL.onnx INPUTS.npz OUTPUTS.npz THREADS
+worker.py WAY MODEL.onnx INPUTS.npz OUTPUTS.npz THREADS TYPE    on an NVIDIA GPU: a way of gpu.py, in f32, fp16 or bf16
 """
 import pathlib
 import sys
@@ -95,10 +96,15 @@ STEPS = {
 
 
 def main():
-    runtime, model, inputs_file, outputs_file, threads = sys.argv[1:]
+    runtime, model, inputs_file, outputs_file, threads, *dtype = sys.argv[1:]
     answers = sys.stdout
     sys.stdout = sys.stderr  # whatever a runtime prints is no answer
-    step, outputs = STEPS[runtime](model, dict(np.load(inputs_file)), int(threads))
+    inputs = dict(np.load(inputs_file))
+    if dtype:
+        import gpu
+        step, outputs = gpu.STEPS[runtime](pathlib.Path(model), inputs, dtype[0])
+    else:
+        step, outputs = STEPS[runtime](model, inputs, int(threads))
     step()
     np.savez(outputs_file, **outputs())
     print("ready", file=answers, flush=True)
