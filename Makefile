@@ -3,7 +3,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := build
-.PHONY: build all test wheel test-wheel demo install format check clean help dependencies
+.PHONY: build all test test-cuda wheel test-wheel demo install format check clean help dependencies
 
 build: configure  ## install what is missing and build the program: build/hone
 	@cmake --build $(BUILD) -j $(JOBS) --target hone
@@ -30,11 +30,15 @@ install: build  ## install program, manual page and completions under PREFIX (/u
 format:  ## lay out every source with clang-format
 	@tools/check-format --fix
 
-check:  ## format, layering, names, file sizes
+test-cuda: all  ## run the tests that need a GPU and keep their result (bench/results/cuda-tests.json)
+	@tools/test-cuda
+
+check:  ## format, layering, names, file sizes, no stale result of a GPU
 	@tools/check-format
 	@python3 tools/check-layering
 	@python3 tools/check-names
 	@python3 tools/check-size
+	@python3 tools/test-cuda --check
 
 clean:  ## remove the build folders and out/
 	@rm -rf $(BUILD) build-debug build-asan build-tsan build-fuzz out

@@ -1,11 +1,15 @@
 """The checks of tools/ on small made-up source trees: they must find what they are for."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
+import json
 import tempfile
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CRASHED = {}  # what a test program says that ends before it has said anything
 
 
 def load(name):
@@ -125,6 +129,68 @@ class CheckNames(TreeTest):
         for other in ("src/graph/b.cpp", "src/core/b_test.cpp", "src/core/b_fuzz.cpp"):
             self.write_pair("class Finder {", "class Finder {", other)
             self.assertEqual(self.clashes(), [], other)
+
+
+class TestCuda(TreeTest):
+    """Over programs that answer as GoogleTest's do."""
+
+    def setUp(self):
+        super().setUp()
+        self.tool = load("test-cuda")
+        self.said = io.StringIO()
+        for redirect in (contextlib.redirect_stdout(self.said), contextlib.redirect_stderr(self.said)):
+            redirect.__enter__()
+            self.addCleanup(redirect.__exit__, None, None, None)
+
+    def program(self, name, listed, results, status=0):
+        tests = [{"name": test, "result": "SKIPPED" if failure == "skipped" else "COMPLETED",
+                  "failures": [{"failure": failure}] if failure not in (None, "skipped") else []}
+                 for test, failure in results.items()]
+        said = json.dumps({"testsuites": [{"name": "Gpu/Plans", "testsuite": tests}]})
+        self.write(f"build/{name}", f"""#!/bin/sh
+case "$*" in
+  *--gtest_list_tests*) printf '{listed}' ;;
+  *) for word; do case $word in --gtest_output=json:*) {'echo crashed >&2; exit 139' if results is CRASHED else f"printf '%s' '{said}'"} >"${{word#*json:}}" ;; esac; done ;;
+esac
+exit {status}
+""")
+        (self.root / "build" / name).chmod(0o755)
+
+    def run_all(self):
+        status = self.tool.run(self.root / "build", self.root / "out.json", "abc")
+        return status, json.loads((self.root / "out.json").read_text()) if (self.root / "out.json").exists() else None
+
+    def test_counts_what_passed_failed_and_was_skipped(self):
+        self.program("test_a", "Gpu/Plans.\\n  Run/cuda\\n", {"Run/cuda": None, "Two/cuda": "off by 1", "Odd/cuda": "skipped"}, 1)
+        self.program("test_b", "", {})
+        status, result = self.run_all()
+        self.assertEqual((status, result["passed"], result["failed"], result["skipped"]), (1, 1, 1, 1))
+        self.assertEqual(result["failures"], {"test_a Gpu/Plans.Two/cuda": "off by 1"})
+
+    def test_a_program_that_crashes_is_a_failure(self):
+        self.program("test_a", "Gpu/Plans.\\n  Run/cuda\\n", CRASHED, 139)
+        status, result = self.run_all()
+        self.assertEqual((status, result["failed"]), (1, 1))
+        self.assertIn("crashed", result["failures"]["test_a"])
+
+    def test_where_no_test_finds_a_gpu_nothing_is_written(self):
+        self.program("test_a", "", {})
+        self.assertEqual(self.run_all(), (1, None))
+
+    def test_a_kept_result_is_refused_once_the_sources_differ(self):
+        kept = self.root / "kept.json"
+        self.assertEqual(self.tool.check(self.root, kept), 0)  # none is kept: said, and no fault
+        self.write("src/cuda/driver.cpp", "int a;")
+        self.write("src/cuda/driver_test.cpp", "int t;")
+        result = {"commit": "abc", "sources": self.tool.sources_hash(self.root), "passed": 3, "failed": 0, "device": "a GPU"}
+        kept.write_text(json.dumps(result))
+        self.assertEqual(self.tool.check(self.root, kept), 0)
+        self.write("src/cuda/driver_test.cpp", "int other;")  # what a GPU runs is the same
+        self.assertEqual(self.tool.check(self.root, kept), 0)
+        self.write("src/cuda/driver.cpp", "int b;")
+        self.assertEqual(self.tool.check(self.root, kept), 1)
+        kept.write_text(json.dumps(result | {"sources": self.tool.sources_hash(self.root), "failed": 1}))
+        self.assertEqual(self.tool.check(self.root, kept), 1)
 
 
 class CheckSize(TreeTest):
