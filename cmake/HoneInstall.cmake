@@ -1,5 +1,5 @@
 # hone_install(): what `make install` puts where: the program, the library and the Python files that observed programs
-# load, the manual page and the shells' completions. The last two are made by the program itself, from what its commands
+# load, the header that plugins are built against, the manual page and the shells' completions. The last two are made by the program itself, from what its commands
 # declare. The component `program` is what runs; the Python package holds that.
 function(hone_install)
   include(GNUInstallDirs)
@@ -7,6 +7,7 @@ function(hone_install)
   install(TARGETS hone_inject LIBRARY DESTINATION lib/hone COMPONENT program)  # where hone looks, whatever the system calls its lib
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/hone_observe ${CMAKE_SOURCE_DIR}/python/hone_apply DESTINATION share/hone/python
           COMPONENT program FILES_MATCHING PATTERN "*.py" PATTERN "__pycache__" EXCLUDE)
+  install(FILES ${CMAKE_SOURCE_DIR}/include/hone/plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hone)
   set(made ${CMAKE_BINARY_DIR}/install)
   install(CODE "
     function(made_by_hone file)

@@ -178,6 +178,7 @@ void add_compare_command(Program& program) {
   const auto [bind, shape] = options->model.add_shapes_to(command);
   of_models("--bind", bind);
   of_models("--shape", shape);
+  of_models("--plugin", add_plugins_to(command, &options->model.plugins));
   of_models("--threads",
             command.option("--threads N", &options->bench.threads, "threads for models (default: every core)")
                 .positive());

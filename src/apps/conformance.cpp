@@ -9,6 +9,7 @@
 #include "apps/command.h"
 #include "apps/model_options.h"
 #include "core/file.h"
+#include "plugin/plugin.h"
 #include "runtime/make_provider.h"
 
 namespace hone::apps {
@@ -19,6 +20,7 @@ struct ConformanceOptions {
   std::string json;
   std::string filter;
   std::string device = "cpu";
+  std::vector<std::string> plugins;
   bool optimise = false;
   bool list_unsupported = false;
 };
@@ -45,6 +47,7 @@ Status run_conformance(const ConformanceOptions& options, Program& program) {
   lab::ConformanceOptions conformance;
   conformance.filter = options.filter;
   conformance.optimise = options.optimise;
+  HONE_ASSIGN(conformance.operators, plugin::load_plugins(options.plugins));
   conformance.progress = [&](double fraction, const std::string& test) {
     bar.update(fraction, test);
     return !interrupted();
@@ -69,6 +72,7 @@ void add_conformance_command(Program& program) {
       .required();
   command.option("--filter TEXT", &options->filter, "only tests whose name contains this");
   add_device_to(command, &options->device);
+  add_plugins_to(command, &options->plugins);
   command.flag("--optimise", &options->optimise, "run the models through the pass pipeline first");
   command.flag("--list-unsupported", &options->list_unsupported, "name every unsupported test");
   command.option("--json FILE", &options->json, "write the results here as JSON").written();

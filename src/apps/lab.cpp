@@ -64,6 +64,7 @@ Status check_options_of_program(const LabOptions& options) {
   const std::pair<const char*, bool> given[] = {{"--bind", !options.model.bindings.empty()},
                                                 {"--shape", !options.model.shapes.empty()},
                                                 {"--memory", !options.model.memory.empty()},
+                                                {"--plugin", !options.model.plugins.empty()},
                                                 {"--input", !options.inputs.empty()},
                                                 {"--disable", !options.disabled.empty()},
                                                 {"--lossy", !options.lossy.empty()},

@@ -20,6 +20,7 @@
 #include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 #include "passes/pipeline.h"
+#include "plugin/plugin.h"
 #include "runtime/make_provider.h"
 
 namespace hone::apps {
@@ -59,6 +60,7 @@ Result<std::size_t> bytes_of(const std::string& text) {
 Option ModelOptions::add_to(Command command) {
   Option model = command.positional("MODEL", &path, "an ONNX model; - is standard input").required();
   add_shapes_to(command);
+  add_plugins_to(command, &plugins);
   command.option("--memory SIZE", &memory,
                  "what tensors may take, as 8G or 500M (default: most of what the machine has free)");
   return model;
@@ -128,6 +130,11 @@ std::vector<std::string> pass_and_group_names() {
   return names;
 }
 
+Option add_plugins_to(Command command, std::vector<std::string>* plugins) {
+  return command.option("--plugin FILE.so", plugins,
+                        "a library of operators that models may have (once for each; docs/plugins.md)");
+}
+
 std::vector<std::string> device_names() {
   const auto known = runtime::provider_names();
   return {known.begin(), known.end()};
@@ -187,6 +194,7 @@ Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::strin
     set_memory_budget(bytes);
   }
   model::ReadOptions read;
+  HONE_ASSIGN(read.operators, plugin::load_plugins(options.plugins));
   read.default_symbol = options.symbolic ? 0 : options.default_symbol;
   if (assumed != nullptr) read.on_default = [assumed](const std::string& name) { assumed->push_back(name); };
   read.input_shapes = std::move(input_shapes);

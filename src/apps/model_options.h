@@ -26,6 +26,7 @@ struct ModelOptions {
   int64_t default_symbol = 1;  // what symbols not bound stand for; 0 leaves them open; set before add_to()
   bool symbolic = false;       // leave them open all the same
   std::string memory;          // "8G": that tensors may take; empty: most of what is free
+  std::vector<std::string> plugins;  // files
 
   Option add_to(Command command);  // returns that of the model itself, which is required
   // --symbolic, for commands that can do without numbers.
@@ -40,6 +41,9 @@ Status check_threads(int threads);
 
 // Whether there is such a device to run on.
 Status check_device(const std::string& name);
+
+// --plugin, which may be given again.
+Option add_plugins_to(Command command, std::vector<std::string>* plugins);
 
 std::vector<std::string> device_names();  // that this build has
 // --device, of those.

@@ -22,7 +22,7 @@ bool contiguous_along(const TensorType& whole, int64_t axis, std::span<const int
 }
 
 bool is_view(const Node& node) {
-  const OpEntry* entry = op_table().find(node.op);
+  const OpEntry* entry = find_entry(node);
   return entry != nullptr && entry->op_class == OpClass::kView && !node.outputs.empty();
 }
 

@@ -142,7 +142,7 @@ class Differentiation {
       any = any || output_gradients.back().valid();
     }
     if (!any) return {};
-    const OpEntry* entry = op_table().find(node.op);
+    const OpEntry* entry = find_entry(node);
     if (entry == nullptr || entry->gradient == nullptr)
       return unsupported(fmt::format("unsupported: the gradient of {}", node.op)).within(label(node));
     std::vector<bool> wanted;

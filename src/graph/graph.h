@@ -16,6 +16,8 @@
 // - hone.Fused is a group of operators that one kernel executes. Its body holds the operators themselves, so
 //   its meaning, its FLOPs and its form in ONNX follow from the body; attribute "kind" says what it may
 //   hold (group_kind.h).
+// - An operator that a plugin brought stands in no table: each of its nodes carries what it is (Node::custom), so two
+//   graphs of one process may know different operators, and none is known to graphs that did not ask for it.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +42,7 @@ using NodeId = Id<NodeTag>;           // index into Graph::nodes()
 inline constexpr ValueId kNoValue{};  // an optional input or output that is absent
 
 class Graph;
+struct CustomOperator;  // custom_operator.h
 
 struct Value {
   std::string name;  // unique within its graph, never empty
@@ -62,6 +65,7 @@ struct Node {
   // Names of the nodes of the user's model that this node stands for; never empty once a frontend or pass
   // made it.
   std::vector<std::string> provenance;
+  std::shared_ptr<const CustomOperator> custom;  // what a plugin says of `op`; null: op_table() knows it
 
   bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i].valid(); }
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].valid(); }

@@ -18,7 +18,7 @@ constexpr std::array kKindNames = {
     KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"}};
 
 bool is_pointwise_operator(const Node& node) {
-  const OpEntry* entry = op_table().find(node.op);
+  const OpEntry* entry = find_entry(node);
   return entry != nullptr && entry->op_class == OpClass::kPointwise;
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/custom_operator.h"
 #include "graph/gradients/context.h"
 
 namespace hone::graph {
@@ -121,6 +122,10 @@ const OpTable& op_table() {
     return t;
   }();
   return table;
+}
+
+const OpEntry* find_entry(const Node& node) {
+  return node.custom != nullptr ? &node.custom->entry : op_table().find(node.op);
 }
 
 namespace {
@@ -247,7 +252,7 @@ static Result<DeviceId> common_device(const InferContext& context) {
 }
 
 Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const Value*> inputs) {
-  const OpEntry* entry = op_table().find(node.op);
+  const OpEntry* entry = find_entry(node);
   if (entry == nullptr) return unsupported(fmt::format("unsupported: {}", node.op));
   HONE_CHECK(check_arity(*entry, node));
   HONE_CHECK(check_attributes(*entry, node));
@@ -269,7 +274,7 @@ Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const 
 }
 
 bool is_pure(const Node& node) {
-  const OpEntry* entry = op_table().find(node.op);
+  const OpEntry* entry = find_entry(node);
   if (entry == nullptr || !entry->pure) return false;
   return std::all_of(node.bodies.begin(), node.bodies.end(), [](const auto& body) {
     return std::all_of(body->nodes().begin(), body->nodes().end(), is_pure);
@@ -277,13 +282,13 @@ bool is_pure(const Node& node) {
 }
 
 bool keeps_layout(const Node& node) {
-  const OpEntry* entry = op_table().find(node.op);
+  const OpEntry* entry = find_entry(node);
   return entry != nullptr && layout_rule(*entry) == LayoutRule::kKept;
 }
 
 Cost node_cost(const Graph& graph, const Node& node) {
   Cost cost;
-  const OpEntry* entry = op_table().find(node.op);
+  const OpEntry* entry = find_entry(node);
   if (entry == nullptr) return cost;
   CostContext context{node, {}, {}};
   for (ValueId id : node.inputs) {

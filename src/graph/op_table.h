@@ -169,6 +169,9 @@ void add_control_ops(OpTable&);        // If, Loop, Scan
 void add_optimizer_ops(OpTable&);      // hone.Sgd, hone.AdamW
 void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder, hone.CopyTo
 
+// What is known of the node's operator: its plugin's entry (custom_operator.h), or that of op_table(); null if it is unknown.
+const OpEntry* find_entry(const Node& node);
+
 // Runs an entry's inference on a node: arity and attributes checked, then types. Errors name the rule, not
 // the node.
 Result<std::vector<TensorType>> infer_types(const Node& node, std::vector<const Value*> inputs);

@@ -14,7 +14,7 @@ using graph::Graph;
 using graph::Node;
 
 bool has_costs(const Graph& graph, const Node& node) {
-  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  const graph::OpEntry* entry = graph::find_entry(node);
   if (entry == nullptr || entry->op_class == graph::OpClass::kControl) return false;
   for (const auto* ids : {&node.inputs, &node.outputs}) {
     if (!std::all_of(ids->begin(), ids->end(),

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/custom_operator.h"
 #include "graph/group_kind.h"
 #include "graph/op_table.h"
 #include "runtime/host_border.h"
@@ -29,14 +30,15 @@ OtherwiseRun describe_use(const graph::Graph& graph, const graph::Node& node, st
   return use;
 }
 
-std::string text_of(const std::vector<OtherwiseRun>& uses, std::size_t operators, const char* where) {
+// `verb`: what the operators do.
+std::string text_of(const std::vector<OtherwiseRun>& uses, std::size_t operators, const char* verb) {
   if (uses.empty()) return {};
   std::string names;
   for (const OtherwiseRun& use : std::span(uses).first(std::min(kNamedUses, uses.size())))
     names += fmt::format("{}{} '{}' ({})", names.empty() ? "" : ", ", use.op, use.node,
                          use.why.empty() ? use.type : use.why);
   if (uses.size() > kNamedUses) names += fmt::format(" and {} more", uses.size() - kNamedUses);
-  return fmt::format("{} of {} operators run {}: {}", uses.size(), operators, where, names);
+  return fmt::format("{} of {} operators {}: {}", uses.size(), operators, verb, names);
 }
 
 }  // namespace
@@ -59,6 +61,9 @@ WhereItRuns where_it_runs(const graph::Graph& graph, const runtime::Provider& pr
   for (const graph::Node& node : graph.nodes()) {
     if (std::string why = runtime::why_on_host(graph, node); !why.empty())
       where.host.push_back(describe_use(graph, node, std::move(why)));
+    else if (!provider.runs(graph, node) && node.custom != nullptr)
+      where.nowhere.push_back(
+          describe_use(graph, node, fmt::format("plugin {} has no kernel for it", node.custom->plugin)));
     else if (!provider.runs(graph, node))
       where.reference.push_back(describe_use(graph, node, {}));
   }
@@ -66,16 +71,20 @@ WhereItRuns where_it_runs(const graph::Graph& graph, const runtime::Provider& pr
 }
 
 std::string reference_text(const WhereItRuns& where) {
-  return text_of(where.reference, where.operators, "on the reference, correct and slow");
+  return text_of(where.reference, where.operators, "run on the reference, correct and slow");
 }
 
 std::string host_text(const WhereItRuns& where) {
-  return text_of(where.host, where.operators, "on the host between the kernels");
+  return text_of(where.host, where.operators, "run on the host between the kernels");
+}
+
+std::string nowhere_text(const WhereItRuns& where) {
+  return text_of(where.nowhere, where.operators, "cannot run on this device");
 }
 
 std::vector<std::string> where_texts(const WhereItRuns& where) {
   std::vector<std::string> texts;
-  for (std::string text : {reference_text(where), host_text(where)})
+  for (std::string text : {reference_text(where), host_text(where), nowhere_text(where)})
     if (!text.empty()) texts.push_back(std::move(text));
   return texts;
 }

@@ -24,6 +24,8 @@ struct WhereItRuns {
   std::size_t operators = 0;            // of the plan or graph
   std::vector<OtherwiseRun> reference;  // on the device's side
   std::vector<OtherwiseRun> host;       // between the kernels
+  std::vector<OtherwiseRun>
+      nowhere;  // a plugin's without a kernel for the device: a plan of them is an error
 };
 
 WhereItRuns where_it_runs(const runtime::Plan& plan);
@@ -36,7 +38,9 @@ std::string reference_text(const WhereItRuns& where);
 // "2 of 53 operators run on the host between the kernels: NonZero 'nz' (the shape of 'nz_out', …), …"; empty
 // if none does.
 std::string host_text(const WhereItRuns& where);
-// Those of the two that are not empty.
+// "1 of 53 operators cannot run on this device: a.B 'node' (plugin b 1.0 has no kernel for it)"; empty if all can.
+std::string nowhere_text(const WhereItRuns& where);
+// Those of the three that are not empty.
 std::vector<std::string> where_texts(const WhereItRuns& where);
 
 }  // namespace hone::lab

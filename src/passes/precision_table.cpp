@@ -91,7 +91,7 @@ PrecisionRow precision_row(const graph::Node& node) {
   const auto* row =
       std::find_if(kRows.begin(), kRows.end(), [&](const PrecisionRow& each) { return each.op == node.op; });
   if (row != kRows.end()) return *row;
-  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  const graph::OpEntry* entry = graph::find_entry(node);
   return of_class(entry != nullptr ? entry->op_class : OpClass::kOther);
 }
 

@@ -52,7 +52,7 @@ std::optional<ScalarOperand> scalar_operand(const GraphBuilder& builder, const N
 }
 
 bool is_class(const Node& node, graph::OpClass op_class) {
-  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  const graph::OpEntry* entry = graph::find_entry(node);
   return entry != nullptr && entry->op_class == op_class;
 }
 

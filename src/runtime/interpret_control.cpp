@@ -212,7 +212,7 @@ Result<std::vector<Tensor>> run_scan(const Node& node, std::span<const Tensor> i
 }  // namespace
 
 bool is_control(const Node& node) {
-  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  const graph::OpEntry* entry = graph::find_entry(node);
   return entry != nullptr && entry->op_class == graph::OpClass::kControl;
 }
 

@@ -9,6 +9,7 @@
 #include "graph/group_kind.h"
 #include "kernels/ref/ref.h"
 #include "runtime/interpret_control.h"
+#include "runtime/plugin_reference.h"
 
 namespace hone::runtime {
 namespace {
@@ -73,6 +74,7 @@ Result<std::vector<Tensor>> run_node(const Node& node, std::span<const Tensor> i
     return run_control(node, inputs, [&](std::size_t body, std::span<const Tensor> given) {
       return interpret(*node.bodies[body], given);
     });
+  if (node.custom != nullptr) return run_plugin_reference(node, inputs);
   const kernels::ref::RefKernel kernel = kernels::ref::ref_table().find(node.op);
   if (kernel == nullptr) return unsupported(fmt::format("unsupported: {}", node.op));
   auto outputs = kernel({node.op, node.attributes, inputs, node.outputs.size()});

@@ -8,6 +8,7 @@
 
 #include "core/cache_folder.h"
 #include "core/file.h"
+#include "graph/custom_operator.h"
 #include "graph/text.h"
 
 namespace hone::runtime {
@@ -63,6 +64,7 @@ std::string body_signature(const graph::Graph& body) {
 
 std::string node_signature(const graph::Graph& graph, const graph::Node& node) {
   std::string out = node.op;
+  if (node.custom != nullptr) out += fmt::format(" ({})", node.custom->identity);
   for (const auto& [name, attribute] : node.attributes) {
     out += fmt::format(" {}=", name);
     append_attribute(out, attribute);

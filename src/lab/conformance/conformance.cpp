@@ -30,7 +30,7 @@ constexpr uint64_t kConformanceSeed = 1;  // of random operators that have none
 // another generator's, only its types.
 bool draws_random_numbers(const graph::Graph& seeded) {
   return std::any_of(seeded.nodes().begin(), seeded.nodes().end(), [](const graph::Node& node) {
-    const graph::OpEntry* entry = graph::op_table().find(node.op);
+    const graph::OpEntry* entry = graph::find_entry(node);
     return entry != nullptr && entry->op_class == graph::OpClass::kRandom && node.op != "Dropout";
   });
 }
@@ -107,14 +107,14 @@ Result<std::string> run_data_set(const model::ConformanceCase& test, std::size_t
 }
 
 ConformanceTest run_case(const model::ConformanceCase& test, const runtime::Provider& provider,
-                         bool optimise) {
-  auto graph = model::read_onnx(test.model);
+                         const ConformanceOptions& options) {
+  auto graph = model::read_onnx(test.model, {.operators = options.operators});
   if (!graph.ok()) return failure(test.name, graph.error());
   auto seeded = graph::give_seeds(*graph, kConformanceSeed);
   if (!seeded.ok()) return failure(test.name, seeded.error());
   const bool random = draws_random_numbers(*seeded);
   graph::Graph runnable = *std::move(seeded);
-  if (optimise) {
+  if (options.optimise) {
     auto better = optimised(runnable, provider);
     if (!better.ok()) return failure(test.name, better.error());
     runnable = std::move(*better);
@@ -155,7 +155,7 @@ Result<ConformanceReport> run_conformance(const std::filesystem::path& folder,
         !options.progress(static_cast<double>(i) / static_cast<double>(cases.size()), cases[i].name)) {
       return Error{ErrorCode::kCancelled, fmt::format("interrupted after {} of {} tests", i, cases.size())};
     }
-    ConformanceTest test = run_case(cases[i], provider, options.optimise);
+    ConformanceTest test = run_case(cases[i], provider, options);
     ++(test.status == ConformanceStatus::kPassed   ? report.passed
        : test.status == ConformanceStatus::kFailed ? report.failed
                                                    : report.unsupported);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "graph/custom_operator.h"
 #include "runtime/provider.h"
 
 namespace hone::lab {
@@ -28,8 +29,9 @@ struct ConformanceReport {
 };
 
 struct ConformanceOptions {
-  std::string filter;     // only tests whose name contains this
-  bool optimise = false;  // through the pass pipeline first, as `hone lab` would run them
+  std::string filter;                     // only tests whose name contains this
+  bool optimise = false;                  // through the pass pipeline first, as `hone lab` would run them
+  graph::CustomOperators operators = {};  // of plugins
   // Told how far it is; false cancels.
   std::function<bool(double fraction, const std::string& test)> progress;
 };

@@ -23,6 +23,7 @@
 #include "passes/pipeline.h"
 #include "runtime/autotune.h"
 #include "runtime/interpreter.h"
+#include "runtime/plugin_reference.h"
 
 namespace hone::lab {
 namespace {
@@ -484,6 +485,8 @@ class Runner {
     report.reproduce.command = options_.command;
     report.reproduce.notes = inputs_.notes;
     report.reproduce.notes.push_back(how_predicted_);
+    for (std::string& note : runtime::reference_notes(baseline_graph_))
+      report.reproduce.notes.push_back(std::move(note));
     if (!contradictions_.empty())
       report.reproduce.notes.push_back(fmt::format(
           "timings that a profile contradicted, to be taken again: {}", first_of(contradictions_)));

@@ -30,7 +30,7 @@ OperatorClass class_of(const Node& node) {
         return OperatorClass::kPointwise;
     }
   }
-  const graph::OpEntry* entry = graph::op_table().find(node.op);
+  const graph::OpEntry* entry = graph::find_entry(node);
   switch (entry != nullptr ? entry->op_class : OpClass::kOther) {
     case OpClass::kPointwise:
       return OperatorClass::kPointwise;

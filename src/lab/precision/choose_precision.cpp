@@ -142,7 +142,7 @@ class Search {
   }
 
   static bool only_moves(const Node& node) {
-    const graph::OpEntry* entry = graph::op_table().find(node.op);
+    const graph::OpEntry* entry = graph::find_entry(node);
     return entry != nullptr &&
            (entry->op_class == graph::OpClass::kView || entry->op_class == graph::OpClass::kMovement);
   }

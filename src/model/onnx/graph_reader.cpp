@@ -138,13 +138,17 @@ std::string NodeReader::name_of(const NodeProto& proto) const { return frame_.pr
 
 Status NodeReader::read_node(const NodeProto& proto) {
   const std::string_view domain = normal_domain(proto.domain);
-  const auto function = context_.functions.find({domain, proto.op_type, proto.overload});
-  if (function != context_.functions.end()) return inline_function(proto, *function->second);
   const std::string op = operator_name(domain, proto.op_type);
   const auto opset = frame_.opsets.find(domain);
+  const auto custom =
+      graph::find_custom(context_.operators, op, opset != frame_.opsets.end() ? opset->second : 0);
+  const auto function = context_.functions.find({domain, proto.op_type, proto.overload});
+  if (function != context_.functions.end() && custom == nullptr)
+    return inline_function(proto, *function->second);
   if (opset == frame_.opsets.end())
     return corrupt(fmt::format("the model imports no opset of its domain {}; add it to opset_import",
                                in_quotes(domain)));
+  if (custom != nullptr) return read_operator(proto, op, opset->second, custom);
   if (op == "Constant") return read_constant(proto);
   if (is_gradient(proto)) return read_gradient(proto);
   if (is_sequence_operator(op)) return read_sequence(proto, op);
@@ -154,8 +158,9 @@ Status NodeReader::read_node(const NodeProto& proto) {
   if (op == "Scan" && opset->second < 9)
     return unsupported("unsupported: Scan in its opset 8 form (batched); upgrade the model to opset 9");
   if (graph::op_table().find(op) == nullptr && !(domain.empty() && has_upgrade(op)))
-    return unsupported(fmt::format("unsupported: {} (opset {})", printable(op), opset->second));
-  return read_operator(proto, op, opset->second);
+    return unsupported(fmt::format("unsupported: {} (opset {}){}", printable(op), opset->second,
+                                   advice_of_plugins(domain, op)));
+  return read_operator(proto, op, opset->second, nullptr);
 }
 
 Status NodeReader::read_constant(const NodeProto& proto) {
@@ -183,9 +188,21 @@ Status NodeReader::read_sequence(const NodeProto& proto, const std::string& op) 
   return define_output(proto.outputs[0], made);
 }
 
-Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, int64_t opset) {
+// What a reader of the message can do about an operator of a foreign domain.
+std::string NodeReader::advice_of_plugins(std::string_view domain, std::string_view op) const {
+  for (const auto& one : context_.operators)
+    if (one->name == op)
+      return fmt::format("; plugin {} has it since version {} of the domain", one->plugin,
+                         one->since_version);
+  if (domain.empty() || domain.starts_with("ai.onnx")) return {};
+  return "; a plugin can bring it (--plugin, docs/plugins.md)";
+}
+
+Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, int64_t opset,
+                                 std::shared_ptr<const graph::CustomOperator> custom) {
   graph::Node node;
   node.op = op;
+  node.custom = std::move(custom);
   node.name = name_of(proto);
   node.provenance = {node.name};
   HONE_ASSIGN(node.attributes, read_attributes(proto));
@@ -200,7 +217,7 @@ Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, 
   const bool standard = normal_domain(proto.domain).empty();
   Upgrade upgrade(frame_.builder, std::move(node), std::move(names), std::move(wanted), opset);
   if (standard) HONE_CHECK(upgrade_node(upgrade));
-  const graph::OpEntry* entry = graph::op_table().find(upgrade.node.op);
+  const graph::OpEntry* entry = graph::find_entry(upgrade.node);
   if (entry == nullptr) return unsupported(fmt::format("unsupported: {} (opset {})", upgrade.node.op, opset));
   drop_unread_outputs(*entry, upgrade);
   normalize_inputs(upgrade.node);

@@ -12,6 +12,7 @@
 
 #include "core/result.h"
 #include "graph/builder.h"
+#include "graph/custom_operator.h"
 #include "model/onnx/proto.h"
 #include "model/onnx/sequences.h"
 #include "model/onnx/tensor_proto.h"
@@ -34,6 +35,7 @@ struct ModelContext {
   std::vector<const ValueInfoProto*> inputs;  // of the main graph, without those that initializers stand for
   OpsetImports opsets;
   std::map<FunctionKey, const FunctionProto*> functions;
+  graph::CustomOperators operators;  // of plugins
   TensorSource source;
   SymbolBindings bindings;
   // Nodes that may still be made: functions that call functions and loops in loops multiply them.
@@ -86,7 +88,10 @@ class NodeReader {
   Status read_constant(const NodeProto& proto);
   Status read_sequence(const NodeProto& proto, const std::string& op);
   Status read_gradient(const NodeProto& proto);
-  Status read_operator(const NodeProto& proto, const std::string& op, int64_t opset);
+  // `custom`: the operator, where it is a plugin's.
+  Status read_operator(const NodeProto& proto, const std::string& op, int64_t opset,
+                       std::shared_ptr<const graph::CustomOperator> custom);
+  std::string advice_of_plugins(std::string_view domain, std::string_view op) const;
   Status inline_function(const NodeProto& proto, const FunctionProto& function);
   Result<Attributes> read_attributes(const NodeProto& proto) const;
   // The attribute itself or, for a reference, the function's argument (null where the caller gave none).

@@ -52,6 +52,7 @@ Result<graph::Graph> read_model(std::string_view bytes, const TensorSource& sour
   ModelContext context;
   context.model = &model;
   context.source = source;
+  context.operators = options.operators;
   HONE_ASSIGN(context.opsets, make_opset_imports(model.opset_imports, model.ir_version));
   HONE_CHECK(index_functions(context));
   context.inputs = true_inputs(*model.graph);

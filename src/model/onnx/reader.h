@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "graph/custom_operator.h"
 #include "graph/graph.h"
 
 namespace hone::model {
@@ -24,6 +25,8 @@ struct ReadOptions {
   int64_t default_symbol = 0;
   // Told each symbol that got the default extent; may be empty.
   std::function<void(const std::string& symbol)> on_default = {};
+  // Operators of plugins (plugin/plugin.h), which come before the model's own functions of the same name.
+  graph::CustomOperators operators = {};
 };
 
 // Errors start with the file's name and name the node, what is wrong and what to do. Code kUnsupported with

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/custom_operator.h"
 #include "model/onnx/proto.h"
 
 namespace hone::model::onnx {
@@ -72,6 +73,11 @@ struct Needed {
   std::string by;  // what needs it
   std::map<std::string, int64_t> domains;
 
+  // Nodes of one model were read with one version of the domain: each means the same at the greatest of those that they need.
+  void raise_domain(std::string_view domain, int64_t version) {
+    int64_t& there = domains[std::string(domain)];
+    there = std::max(there, version);
+  }
   void raise(int64_t since, const std::string& what) {
     if (since <= opset) return;
     opset = since;
@@ -91,7 +97,8 @@ Status collect(const graph::Graph& graph, bool own_operators, Needed& needed) {
     if (name.domain.empty())
       needed.raise(since_of(graph, node), where);
     else
-      needed.domains.emplace(name.domain, domain_version(name.domain));
+      needed.raise_domain(name.domain,
+                          node.custom != nullptr ? node.custom->since_version : domain_version(name.domain));
     for (const auto& body : node.bodies) HONE_CHECK(collect(*body, own_operators, needed));
   }
   return {};

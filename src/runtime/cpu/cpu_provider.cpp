@@ -85,6 +85,11 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
   const kernels::TeamSize team(threads_of(share));  // what is offered may depend on it
   std::vector<Candidate> found;
   const LowerContext context{graph, node};
+  if (node.custom != nullptr) {
+    HONE_ASSIGN(found, cpu::plugin_candidates(context));
+    for (Candidate& candidate : found) candidate = made_for(threads_of(share), std::move(candidate));
+    return found;
+  }
   // Kernels write output 0 at least; a node of which only a later output is wanted is the reference's.
   const bool lowerable = node.has_output(0) && (node.inputs.empty() || node.has_input(0));
   for (const LowerFunction lower :

@@ -19,4 +19,7 @@ void lower_resize(const LowerContext&, std::vector<Candidate>&);
 void lower_optimizer(const LowerContext&, std::vector<Candidate>&);
 void lower_recurrent(const LowerContext&, std::vector<Candidate>&);
 
+// All that a node of a plugin's operator may run by (lower_plugin.cpp); an error where the plugin has no kernel for it.
+Result<std::vector<Candidate>> plugin_candidates(const LowerContext&);
+
 }  // namespace hone::runtime::cpu

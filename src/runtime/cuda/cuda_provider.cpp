@@ -63,6 +63,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
                                                         Share) const {
   std::vector<Candidate> found;
   const LowerContext context{graph, node};
+  if (node.custom != nullptr) return cuda_kernels::plugin_candidates(context, kernels_);
   if (node.has_output(0)) {
     if (kernels_.cache != nullptr) {
       cuda_kernels::lower_pointwise(context, kernels_, found);

@@ -35,6 +35,8 @@ void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// All that a node of a plugin's operator may run by; an error where the plugin has no kernel for it.
+Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, const GpuKernels& kernels);
 // What may stand behind a product in one kernel; the combination is lower_product's to judge.
 std::vector<graph::EpilogueCapability> product_epilogues();
 inline constexpr std::size_t kMostProductEpilogue = 3;  // a row, a tensor, a function
