@@ -12,7 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/spelling.h"
+#include "core/spelling.h"
 #include "core/file.h"
 #include "core/memory_budget.h"
 #include "graph/random_seeds.h"

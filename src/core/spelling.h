@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace hone::apps {
+namespace hone {
 
 // The nearest of `known` by letters left out, added, exchanged or swapped with their neighbour
 // (Damerau-Levenshtein, restricted), or one that begins with `typed`; empty where none is near: at most one
@@ -15,4 +15,4 @@ std::string nearest_word(std::string_view typed, std::span<const std::string> kn
 // "; did you mean 'bench'?", or nothing.
 std::string suggestion(std::string_view typed, std::span<const std::string> known);
 
-}  // namespace hone::apps
+}  // namespace hone

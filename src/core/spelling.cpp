@@ -1,9 +1,9 @@
-#include "apps/spelling.h"
+#include "core/spelling.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace hone::apps {
+namespace hone {
 namespace {
 
 std::size_t slips_between(std::string_view a, std::string_view b) {
@@ -49,4 +49,4 @@ std::string suggestion(std::string_view typed, std::span<const std::string> know
   return word.empty() ? "" : "; did you mean '" + word + "'?";
 }
 
-}  // namespace hone::apps
+}  // namespace hone
