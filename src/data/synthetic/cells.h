@@ -6,7 +6,7 @@
 
 #include "core/result.h"
 #include "data/dataset.h"
-#include "data/synthetic/microscopy.h"
+#include "data/microscopy.h"
 
 namespace hone::data {
 

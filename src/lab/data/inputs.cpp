@@ -10,7 +10,7 @@
 
 #include "core/hash.h"
 #include "core/philox.h"
-#include "data/synthetic/microscopy.h"
+#include "data/microscopy.h"
 
 namespace hone::lab {
 namespace {

@@ -14,7 +14,7 @@ namespace {
 
 class RecipeReader {
  public:
-  RecipeReader(const TomlValue& root, std::filesystem::path file) : root_(root), file_(std::move(file)) {}
+  RecipeReader(TomlValue root, std::filesystem::path file) : root_(std::move(root)), file_(std::move(file)) {}
 
   Result<Recipe> read();
 
@@ -29,14 +29,15 @@ class RecipeReader {
   Status read_train(SectionReader s);
   Status read_checkpoint(SectionReader s);
   // A path that the recipe gives; what the command line sets is relative to the working directory.
-  void read_path(SectionReader& s, const char* key, std::filesystem::path& to);
+  void read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to);
 
-  const TomlValue& root_;
+  TomlValue root_;
+  std::vector<std::pair<std::string, std::filesystem::path>> paths_;  // "data.path", as it will be found from anywhere
   std::filesystem::path file_;
   Recipe recipe_;
 };
 
-void RecipeReader::read_path(SectionReader& s, const char* key, std::filesystem::path& to) {
+void RecipeReader::read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to) {
   std::string text;
   s.read(key, text);
   if (text.empty()) return;
@@ -45,6 +46,7 @@ void RecipeReader::read_path(SectionReader& s, const char* key, std::filesystem:
   std::error_code ignored;
   if (!std::filesystem::exists(to, ignored))
     s.fail(key, fmt::format("{} names '{}', which does not exist", key, to.string()));
+  paths_.emplace_back(fmt::format("{}.{}", section, key), std::filesystem::absolute(to).lexically_normal());
 }
 
 Status RecipeReader::read_model(SectionReader s) {
@@ -57,7 +59,7 @@ Status RecipeReader::read_model(SectionReader s) {
   std::size_t chosen = 0;
   s.read_name("zoo", chosen, names);
   if (s.has("zoo")) m.zoo = names[chosen];
-  read_path(s, "onnx", m.onnx);
+  read_path(s, "model", "onnx", m.onnx);
   s.read("sizes", m.sizes);
   if (!m.sizes.empty() && m.zoo.empty()) s.fail("sizes", "sizes are of models of the zoo; a file has its own");
   s.read("seed", m.seed);
@@ -74,8 +76,8 @@ Status RecipeReader::read_data(SectionReader s) {
   std::size_t chosen = 0;
   s.read_name("source", chosen, sources);
   d.source = sources[chosen];
-  read_path(s, "path", d.path);
-  read_path(s, "validation_path", d.validation_path);
+  read_path(s, "data", "path", d.path);
+  read_path(s, "data", "validation_path", d.validation_path);
   const bool reads_files = d.source == "text";
   if (reads_files && d.path.empty()) s.fail("path", fmt::format("[data] source {} needs a path", d.source));
   if (!reads_files && !d.path.empty()) s.fail("path", fmt::format("source {} is synthetic; it has no path", d.source));
@@ -184,6 +186,7 @@ Status RecipeReader::read_train(SectionReader s) {
   s.read("seed", t.seed);
   std::size_t precision = 0;
   s.read_name("precision", precision, std::vector<std::string>{"f32"});
+  s.read("deterministic", t.deterministic);
   s.read("evaluate_every", t.evaluate_every, kNotNegative);
   return s.finish();
 }
@@ -219,6 +222,8 @@ Result<Recipe> RecipeReader::read() {
   HONE_CHECK(read_optimizer(std::move(optimizer)));
   HONE_CHECK(read_schedule(std::move(schedule)));
   HONE_CHECK(read_checkpoint(std::move(checkpoint)));
+  for (const auto& [key, path] : paths_) HONE_CHECK(set_in_toml(root_, fmt::format("{}={}", key, toml_string(path.string()))));
+  HONE_CHECK(set_in_toml(root_, "name=" + toml_string(recipe_.name)));
   recipe_.resolved = toml_text(root_);
   return std::move(recipe_);
 }
@@ -229,7 +234,7 @@ Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& 
                             const std::vector<std::string>& overrides) {
   HONE_ASSIGN(TomlValue root, parse_toml(text, file.string()));
   for (const std::string& assignment : overrides) HONE_CHECK(set_in_toml(root, assignment));
-  return RecipeReader(root, file).read();
+  return RecipeReader(std::move(root), file).read();
 }
 
 Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {

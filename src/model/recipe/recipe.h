@@ -45,9 +45,14 @@ struct RecipeTrain {
   double ema = 0;
   uint64_t seed = 1;             // of order, augmentation and dropout
   std::string precision = "f32";
+  // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
+  // bit by bit.
+  bool deterministic = true;
   int64_t evaluate_every = 0;    // steps; 0: at the end
   std::optional<double> target;  // stop once the metric has reached it
 };
+
+inline constexpr const char* kRecipeFile = "recipe.toml";  // in a run folder, as resolved
 
 struct RecipeCheckpoint {
   int64_t every = 0;  // steps; 0: at the end and when interrupted

@@ -150,6 +150,12 @@ Status set_in_toml(TomlValue& root, const std::string& assignment) {
   return {};
 }
 
+std::string toml_string(const std::string& text) {
+  std::ostringstream quoted;
+  quoted << toml::toml_formatter(toml::value<std::string>(text));
+  return quoted.str();
+}
+
 std::string toml_text(const TomlValue& root) {
   std::ostringstream text;
   if (root.table() != nullptr) text << toml::toml_formatter(table_of(*root.table()));

@@ -32,6 +32,9 @@ Result<TomlValue> parse_toml(std::string_view text, const std::string& file);
 // Sets "train.batch=64" (a path of tables, then a TOML value; a bare word is text) in `root`.
 Status set_in_toml(TomlValue& root, const std::string& assignment);
 
+// Text as a value of TOML, quoted.
+std::string toml_string(const std::string& text);
+
 // The tree as a TOML file that parses to the same.
 std::string toml_text(const TomlValue& root);
 

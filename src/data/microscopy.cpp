@@ -1,4 +1,4 @@
-#include "data/synthetic/microscopy.h"
+#include "data/microscopy.h"
 
 #include <algorithm>
 #include <array>
