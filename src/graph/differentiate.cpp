@@ -13,8 +13,10 @@ namespace {
 
 std::string label(const Node& node) { return fmt::format("node '{}' ({})", node.name, node.op); }
 
-// The nodes that `value` is computed by, each after those that it reads. Without recursion: graphs are deep.
-std::vector<NodeId> ancestors(const GraphBuilder& builder, ValueId value) {
+// The nodes that `values` are computed by, each after those that it reads; not those behind `bounds`. Without
+// recursion: graphs are deep.
+std::vector<NodeId> ancestors(const GraphBuilder& builder, std::span<const ValueId> values,
+                              const std::unordered_set<ValueId>& bounds = {}) {
   std::vector<NodeId> order;
   std::unordered_set<NodeId> seen;
   struct Visit {
@@ -23,19 +25,21 @@ std::vector<NodeId> ancestors(const GraphBuilder& builder, ValueId value) {
   };
   std::vector<Visit> path;
   const auto enter = [&](ValueId read) {
-    if (!read.valid()) return;
+    if (!read.valid() || bounds.contains(read)) return;
     const NodeId producer = builder.value(read).producer;
     if (producer.valid() && seen.insert(producer).second) path.push_back({producer});
   };
-  enter(value);
-  while (!path.empty()) {
-    Visit& last = path.back();
-    const std::vector<ValueId>& inputs = builder.node(last.node).inputs;
-    if (last.next_input == inputs.size()) {
-      order.push_back(last.node);
-      path.pop_back();
-    } else {
-      enter(inputs[last.next_input++]);
+  for (const ValueId value : values) {
+    enter(value);
+    while (!path.empty()) {
+      Visit& last = path.back();
+      const std::vector<ValueId>& inputs = builder.node(last.node).inputs;
+      if (last.next_input == inputs.size()) {
+        order.push_back(last.node);
+        path.pop_back();
+      } else {
+        enter(inputs[last.next_input++]);
+      }
     }
   }
   return order;
@@ -62,19 +66,12 @@ class Differentiation {
     HONE_CHECK(check_float(y));
     for (const ValueId x : xs) HONE_CHECK(check_float(x));
     depends_.insert(xs.begin(), xs.end());
-    std::vector<NodeId> between;
-    for (const NodeId node : ancestors(builder_, y))
-      if (mark(node)) between.push_back(node);
+    mark_all(ancestors(builder_, {&y, 1}));
     if (depends_.contains(y)) {
       HONE_ASSIGN(const ValueId seed, seed_of(y));
       gradients_[y] = seed;
     }
-    const std::size_t before = builder_.nodes().size();
-    for (std::size_t i = between.size(); i-- > 0;) {
-      HONE_CHECK(add_node(between[i]));
-      if (builder_.nodes().size() - before > options_.most_nodes)
-        return unsupported(fmt::format("the gradient needs more than {} nodes", options_.most_nodes));
-    }
+    HONE_CHECK(walk());
     std::vector<ValueId> results;
     for (const ValueId x : xs) {
       const auto found = gradients_.find(x);
@@ -88,7 +85,40 @@ class Differentiation {
     return results;
   }
 
+  // The same for several ys, each with a seed, where all between them and `bounds` is known to be theirs.
+  // kNoValue for an x that no y depends on.
+  Result<std::vector<ValueId>> run_within(std::span<const ValueId> ys, std::span<const ValueId> seeds,
+                                          std::span<const ValueId> bounds, std::span<const ValueId> xs) {
+    depends_.insert(xs.begin(), xs.end());
+    mark_all(ancestors(builder_, ys, {bounds.begin(), bounds.end()}));
+    for (std::size_t i = 0; i < ys.size(); ++i)
+      if (depends_.contains(ys[i])) gradients_[ys[i]] = seeds[i];
+    HONE_CHECK(walk());
+    std::vector<ValueId> results;
+    for (const ValueId x : xs) {
+      const auto found = gradients_.find(x);
+      results.push_back(found == gradients_.end() ? kNoValue : found->second);
+    }
+    return results;
+  }
+
  private:
+  void mark_all(const std::vector<NodeId>& nodes) {
+    for (const NodeId node : nodes)
+      if (mark(node)) between_.push_back(node);
+  }
+
+  // From the last node back to the first.
+  Status walk() {
+    const std::size_t before = builder_.nodes().size();
+    for (std::size_t i = between_.size(); i-- > 0;) {
+      HONE_CHECK(add_node(between_[i]));
+      if (builder_.nodes().size() - before > options_.most_nodes)
+        return unsupported(fmt::format("the gradient needs more than {} nodes", options_.most_nodes));
+    }
+    return {};
+  }
+
   Status check_float(ValueId value) const {
     const TensorType& type = builder_.type(value);
     if (type.dtype != DType::kUndefined && may_have_gradient(type.dtype)) return {};
@@ -164,6 +194,7 @@ class Differentiation {
 
   GraphBuilder& builder_;
   const DifferentiateOptions& options_;
+  std::vector<NodeId> between_;                     // what lies between xs and ys, in order
   std::unordered_set<ValueId> depends_;             // values that some x reaches
   std::unordered_map<ValueId, ValueId> gradients_;  // so far, of values that the walk has met
 };
@@ -175,12 +206,20 @@ Result<std::vector<ValueId>> differentiate(GraphBuilder& builder, ValueId y, std
   return Differentiation(builder, options).run(y, xs);
 }
 
+Result<std::vector<ValueId>> differentiate_within(GraphBuilder& builder, std::span<const ValueId> ys,
+                                                  std::span<const ValueId> seeds,
+                                                  std::span<const ValueId> bounds,
+                                                  std::span<const ValueId> xs,
+                                                  const DifferentiateOptions& options) {
+  return Differentiation(builder, options).run_within(ys, seeds, bounds, xs);
+}
+
 Result<ValueId> substitute(GraphBuilder& builder, ValueId value,
                            const std::unordered_map<ValueId, ValueId>& replacements,
                            const DifferentiateOptions& options) {
   std::unordered_map<ValueId, ValueId> now = replacements;
   const std::size_t before = builder.nodes().size();
-  for (const NodeId id : ancestors(builder, value)) {
+  for (const NodeId id : ancestors(builder, {&value, 1})) {
     Node node = builder.node(id);
     const bool changed = std::any_of(node.inputs.begin(), node.inputs.end(),
                                      [&](ValueId input) { return input.valid() && now.contains(input); });

@@ -31,6 +31,15 @@ struct DifferentiateOptions {
 Result<std::vector<ValueId>> differentiate(GraphBuilder& builder, ValueId y, std::span<const ValueId> xs,
                                            const DifferentiateOptions& options = {});
 
+// For rules: the gradient of several ys, each with the seed that flows into it, with respect to xs. Between the
+// ys and `bounds`, of which all xs are, nothing but what belongs to the ys is looked at. kNoValue for an x that
+// no y depends on.
+Result<std::vector<ValueId>> differentiate_within(GraphBuilder& builder, std::span<const ValueId> ys,
+                                                  std::span<const ValueId> seeds,
+                                                  std::span<const ValueId> bounds,
+                                                  std::span<const ValueId> xs,
+                                                  const DifferentiateOptions& options = {});
+
 // `value` computed anew as if each key of `replacements` were its mapped value: the nodes between are added
 // again. `value` itself where it depends on no key.
 Result<ValueId> substitute(GraphBuilder& builder, ValueId value,

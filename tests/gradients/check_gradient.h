@@ -16,8 +16,9 @@ using Build = std::function<graph::ValueId(graph::GraphBuilder&, const std::vect
 struct GradientOptions {
   double low = -2, high = 2;  // of made-up inputs
   double step = 1e-5;
-  double tolerance = 1e-6;     // of the difference, relative to 1 + |gradient|
-  bool needs_extents = false;  // the rule refuses symbols
+  double tolerance = 1e-6;          // of the difference, relative to 1 + |gradient|
+  bool needs_extents = false;       // the rule refuses symbols
+  bool known_extents_only = false;  // the graph itself cannot be built of symbols
 };
 
 // Inputs of these shapes, f64. Every element of every input's gradient is checked, with a random gradient

@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "core/onnx_dtype.h"
+#include "graph/differentiate.h"
 
 namespace hone::graph {
 namespace {
@@ -37,84 +37,20 @@ Result<Ints> broadcast_axes(const TensorType& from, const TensorType& to) {
 
 GradientContext::GradientContext(GraphBuilder& builder, Node node, std::vector<ValueId> output_gradients,
                                  std::vector<bool> wanted, std::vector<std::string> provenance)
-    : builder_(builder),
+    : NodeEmitter(builder, node.name + ".grad", std::move(provenance)),
       node_(std::move(node)),
       output_gradients_(std::move(output_gradients)),
       wanted_(std::move(wanted)),
-      provenance_(std::move(provenance)),
       input_gradients_(node_.inputs.size(), kNoValue) {}
 
-const TensorType& GradientContext::type(ValueId value) const {
-  static const TensorType kUndefinedType;
-  return value.valid() ? builder_.type(value) : kUndefinedType;
-}
-
 const Tensor* GradientContext::constant(std::size_t i) const {
-  if (!has_input(i)) return nullptr;
-  const Value& value = builder_.value(input(i));
-  return value.is_constant() ? &*value.constant : nullptr;
+  return has_input(i) ? constant_of(input(i)) : nullptr;
 }
 
 std::optional<Ints> GradientContext::constant_ints(std::size_t i) const {
   const Tensor* tensor = constant(i);
   if (tensor == nullptr || !is_integer(tensor->dtype())) return std::nullopt;
   return tensor->to_ints();
-}
-
-void GradientContext::fail(Error error) {
-  if (status_.ok()) status_ = std::move(error);
-}
-
-std::vector<ValueId> GradientContext::add_many(std::string op, std::vector<ValueId> inputs,
-                                               std::size_t outputs, Attributes attributes) {
-  const std::vector<ValueId> none(outputs, kNoValue);
-  if (!status_.ok()) return none;
-  Node node;
-  node.name = fmt::format("{}.grad.{}", node_.name, op);
-  node.op = std::move(op);
-  node.attributes = std::move(attributes);
-  node.inputs = std::move(inputs);
-  node.provenance = provenance_;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < outputs; ++i)
-    names.push_back(i == 0 ? node.name + ".out" : fmt::format("{}.out{}", node.name, i));
-  auto made = builder_.try_add(std::move(node), names);
-  if (made.ok()) return *std::move(made);
-  fail(made.error());
-  return none;
-}
-
-ValueId GradientContext::add(std::string op, std::vector<ValueId> inputs, Attributes attributes) {
-  return add_many(std::move(op), std::move(inputs), 1, std::move(attributes))[0];
-}
-
-ValueId GradientContext::cast(ValueId a, DType dtype) {
-  return type(a).dtype == dtype ? a : add("Cast", {a}, {{"to", dtype_to_onnx(dtype)}});
-}
-
-ValueId GradientContext::scalar(double value, ValueId like) {
-  if (!status_.ok()) return kNoValue;
-  auto tensor = float_scalar(type(like).dtype, value);
-  if (tensor.ok()) return builder_.constant(node_.name + ".grad.scalar", *std::move(tensor));
-  fail(tensor.error());
-  return kNoValue;
-}
-
-ValueId GradientContext::ints(const Ints& values) {
-  return builder_.constant(node_.name + ".grad.ints",
-                           Tensor::i64({static_cast<int64_t>(values.size())}, values));
-}
-
-ValueId GradientContext::shape_of(ValueId value) {
-  return type(value).is_static() ? ints(type(value).shape()) : add("Shape", {value});
-}
-
-ValueId GradientContext::filled_like(ValueId like, double value) {
-  const ValueId one = scalar(value, like);
-  if (type(like).has_rank() && type(like).rank() == 0) return one;
-  const ValueId all = add("Expand", {one, shape_of(like)});
-  refine_type(all, like);
-  return all;
 }
 
 ValueId GradientContext::summed_to(ValueId gradient, ValueId like) {
@@ -146,29 +82,34 @@ void GradientContext::set(std::size_t i, ValueId gradient) {
   input_gradients_[i] = gradient;
 }
 
-void GradientContext::refine_type(ValueId value, ValueId like) {
-  if (!status_.ok()) return;
-  auto merged = merge_types(type(like), type(value));
-  if (!merged.ok()) return fail(merged.error());
-  if (builder_.producer(value) != nullptr) builder_.set_type(value, *std::move(merged));
-}
-
-Result<Tensor> float_scalar(DType dtype, double value) {
-  const auto scalar = [dtype](auto element) {
-    return Tensor::of(dtype, {}, std::span<const decltype(element)>(&element, 1));
-  };
-  switch (dtype) {
-    case DType::kF64:
-      return scalar(value);
-    case DType::kF32:
-      return scalar(static_cast<float>(value));
-    case DType::kF16:
-      return scalar(f32_to_f16(static_cast<float>(value)));
-    case DType::kBF16:
-      return scalar(f32_to_bf16(static_cast<float>(value)));
-    default:
-      return unsupported(fmt::format("unsupported: gradients of type {}", dtype_name(dtype)));
+Status GradientContext::set_through(Expansion expand) {
+  // Inputs that are one value, or of which one is computed from another, stay apart behind an Identity each.
+  std::vector<ValueId> stand_ins, bounds, xs, ys, seeds;
+  std::vector<std::size_t> of_input;
+  for (std::size_t i = 0; i < input_count(); ++i) {
+    const bool varies = has_input(i) && (wants(i) || constant(i) == nullptr);
+    stand_ins.push_back(varies ? add("Identity", {input(i)}) : input(i));
+    if (!varies) continue;
+    bounds.push_back(stand_ins.back());
+    if (!wants(i)) continue;
+    xs.push_back(stand_ins.back());
+    of_input.push_back(i);
   }
+  HONE_CHECK(status());
+  HONE_ASSIGN(const std::vector<ValueId> outputs, expand(*this, stand_ins));
+  HONE_CHECK(status());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].valid() || !gradient(i).valid()) continue;
+    ys.push_back(outputs[i]);
+    seeds.push_back(gradient(i));
+  }
+  DifferentiateOptions options;
+  options.provenance = provenance();
+  HONE_ASSIGN(const std::vector<ValueId> found,
+              differentiate_within(builder_, ys, seeds, bounds, xs, options));
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (found[i].valid()) set(of_input[i], found[i]);
+  return {};
 }
 
 Status no_gradient(GradientContext&) { return {}; }
@@ -182,6 +123,11 @@ void add_gradients(OpTable& table) {
   add_convolution_gradients(table);
   add_normalization_gradients(table);
   add_random_gradients(table);
+  add_loss_gradients(table);
+  add_indexing_gradients(table);
+  add_attention_gradients(table);
+  add_resize_gradients(table);
+  add_group_gradients(table);
 }
 
 }  // namespace hone::graph

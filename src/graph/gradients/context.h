@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/result.h"
-#include "graph/builder.h"
+#include "graph/emitter.h"
 #include "graph/op_table.h"
 
 namespace hone::graph {
 
-class GradientContext {
+class GradientContext : public NodeEmitter {
  public:
   // `wanted`: of each input, whether its gradient is needed. New nodes have this provenance.
   GradientContext(GraphBuilder& builder, Node node, std::vector<ValueId> output_gradients,
@@ -30,30 +30,9 @@ class GradientContext {
   bool wants(std::size_t i) const { return wanted_[i]; }
   // The gradient of output `i`; kNoValue where the result does not depend on it. Some output has one.
   ValueId gradient(std::size_t i = 0) const { return output_gradients_[i]; }
-  const TensorType& type(ValueId value) const;  // undefined for kNoValue
   const Tensor* constant(std::size_t i) const;  // data of input `i`; null where not known or absent
   // Elements of an integer input; nullopt where they are not known, or no integers.
   std::optional<Ints> constant_ints(std::size_t i) const;
-
-  // --- emitting ---
-  // After the first error nothing more is added, kNoValue is returned, and status() tells: rules need not
-  // check every step.
-  ValueId add(std::string op, std::vector<ValueId> inputs, Attributes attributes = {});
-  std::vector<ValueId> add_many(std::string op, std::vector<ValueId> inputs, std::size_t outputs,
-                                Attributes attributes = {});
-  ValueId plus(ValueId a, ValueId b) { return add("Add", {a, b}); }
-  ValueId minus(ValueId a, ValueId b) { return add("Sub", {a, b}); }
-  ValueId times(ValueId a, ValueId b) { return add("Mul", {a, b}); }
-  ValueId times(ValueId a, double factor) { return times(a, scalar(factor, a)); }
-  ValueId over(ValueId a, ValueId b) { return add("Div", {a, b}); }
-  ValueId negative(ValueId a) { return add("Neg", {a}); }
-  ValueId choose(ValueId condition, ValueId a, ValueId b) { return add("Where", {condition, a, b}); }
-  ValueId cast(ValueId a, DType dtype);             // itself where it has the type already
-  ValueId scalar(double value, ValueId like);       // a constant of the element type of `like`
-  ValueId ints(const Ints& values);                 // a constant i64[n]
-  ValueId shape_of(ValueId value);                  // i64[rank]: a constant where the shape is known
-  ValueId filled_like(ValueId like, double value);  // every element `value`, in the shape of `like`
-  ValueId zeros_like(ValueId like) { return filled_like(like, 0); }
 
   // --- whole steps that many rules end with ---
   // `gradient`, which has the shape of a broadcast result, summed to the shape of the operand `like`.
@@ -66,24 +45,19 @@ class GradientContext {
   void set(std::size_t i, ValueId gradient);
   void set_summed(std::size_t i, ValueId gradient) { set(i, summed_to(gradient, input(i))); }
   const std::vector<ValueId>& input_gradients() const { return input_gradients_; }  // kNoValue: zero
-  const Status& status() const { return status_; }
-  void fail(Error error);
+
+  // For operators that are easier to say by simpler ones. `expand` adds nodes that compute the outputs that have
+  // a gradient (kNoValue for the others) from stand-ins of the inputs; differentiating those nodes gives the
+  // gradients. What only the outputs need of them is dropped with the finished graph.
+  using Expansion = Result<std::vector<ValueId>> (*)(GradientContext&, const std::vector<ValueId>& inputs);
+  Status set_through(Expansion expand);
 
  private:
-  // Where inference could not tell all of the type of `value`, it is that of `like`.
-  void refine_type(ValueId value, ValueId like);
-
-  GraphBuilder& builder_;
   const Node node_;  // a copy: some contexts stand for no node of the builder
   std::vector<ValueId> output_gradients_;
   std::vector<bool> wanted_;
-  std::vector<std::string> provenance_;
   std::vector<ValueId> input_gradients_;
-  Status status_;
 };
-
-// A constant of one element, for the floating-point types that gradients have (f16, bf16, f32, f64).
-Result<Tensor> float_scalar(DType dtype, double value);
 
 // The rule of operators whose derivative is zero wherever there is one (comparisons, rounding, shapes): no
 // gradient passes. Operators without any rule are another matter: differentiate() refuses them.
@@ -99,5 +73,10 @@ void add_matrix_gradients(OpTable&);
 void add_convolution_gradients(OpTable&);
 void add_normalization_gradients(OpTable&);
 void add_random_gradients(OpTable&);
+void add_loss_gradients(OpTable&);
+void add_indexing_gradients(OpTable&);
+void add_attention_gradients(OpTable&);
+void add_resize_gradients(OpTable&);
+void add_group_gradients(OpTable&);
 
 }  // namespace hone::graph

@@ -1,5 +1,5 @@
-// Gradients of convolutions: the input's is the transposed convolution of the output's; the weight's is a
-// convolution of the input by the output's gradient, with batch and channels exchanged.
+// Gradients of convolutions: the input's is the transposed convolution of the output's, and the other way round;
+// the weight's is a convolution of the input by the output's gradient, with batch and channels exchanged.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -12,14 +12,6 @@
 namespace hone::graph {
 namespace {
 
-// The windows of a Conv whose extents are known, automatic padding resolved.
-struct Placed {
-  std::vector<Window> axes;
-  Shape input;  // spatial extents
-  Shape output;
-  int64_t group = 1;
-};
-
 std::optional<Shape> spatial_extents(const TensorType& type) {
   Shape extents;
   if (!type.has_rank() || type.rank() < 3) return std::nullopt;
@@ -30,17 +22,31 @@ std::optional<Shape> spatial_extents(const TensorType& type) {
   return extents;
 }
 
+// The windows of a Conv whose extents are known, automatic padding resolved. Of a ConvTranspose, the Conv that it
+// is the transpose of: `input` are the extents of its output.
+struct Placed {
+  std::vector<Window> axes;
+  Shape input;  // spatial extents
+  Shape output;
+  int64_t group = 1;
+};
+
 Result<Placed> placed_windows(const GradientContext& c) {
   const auto input = spatial_extents(c.type(c.input(0)));
   if (!input || !c.type(c.input(1)).is_static())
     return unsupported(
-        fmt::format("unsupported: the gradient of Conv of {} by {}; read the model with numbers for its "
+        fmt::format("unsupported: the gradient of {} of {} by {}; read the model with numbers for its "
                     "symbols",
-                    c.type(c.input(0)).text(), c.type(c.input(1)).text()));
+                    c.node().op, c.type(c.input(0)).text(), c.type(c.input(1)).text()));
   const Shape weight = c.type(c.input(1)).shape();
   HONE_ASSIGN(WindowSpec spec, read_windows(c.attributes(), std::span(weight).subspan(2)));
+  const int64_t group = c.attributes().integer("group", 1);
+  if (c.node().op == "ConvTranspose") {
+    HONE_ASSIGN(Shape output, place_transposed_windows(spec, c.attributes(), *input));
+    return Placed{std::move(spec.axes), std::move(output), *input, group};
+  }
   HONE_ASSIGN(Shape output, place_windows(spec, *input));
-  return Placed{std::move(spec.axes), *input, std::move(output), c.attributes().integer("group", 1)};
+  return Placed{std::move(spec.axes), *input, std::move(output), group};
 }
 
 // One number of each window, as an attribute lists them.
@@ -58,19 +64,38 @@ Ints pads_of(const std::vector<Window>& axes) {
   return pads;
 }
 
-ValueId input_gradient(GradientContext& c, const Placed& placed) {
-  Ints missing;  // rows at the end that no window reaches
+Attributes attributes_of(const std::vector<Window>& axes, int64_t group) {
+  return {{"strides", each(axes, [](const Window& w) { return w.stride; })},
+          {"dilations", each(axes, [](const Window& w) { return w.dilation; })},
+          {"pads", pads_of(axes)},
+          {"group", group}};
+}
+
+// How many rows at the end of each axis no window reaches.
+Ints unreached(const Placed& placed) {
+  Ints missing;
   for (std::size_t i = 0; i < placed.axes.size(); ++i) {
     const Window& w = placed.axes[i];
     const int64_t reached = (placed.output[i] - 1) * w.stride + w.reach() - w.pad_begin - w.pad_end;
     missing.push_back(placed.input[i] - reached);
   }
-  return c.add("ConvTranspose", {c.gradient(), c.input(1)},
-               {{"strides", each(placed.axes, [](const Window& w) { return w.stride; })},
-                {"dilations", each(placed.axes, [](const Window& w) { return w.dilation; })},
-                {"pads", pads_of(placed.axes)},
-                {"output_padding", missing},
-                {"group", placed.group}});
+  return missing;
+}
+
+ValueId input_gradient(GradientContext& c, const Placed& placed) {
+  Attributes attributes = attributes_of(placed.axes, placed.group);
+  attributes.set("output_padding", unreached(placed));
+  return c.add("ConvTranspose", {c.gradient(), c.input(1)}, std::move(attributes));
+}
+
+// Pads of a value along its spatial axes: as many at the end of each as `ends` says, negative ones cut.
+ValueId padded_at_end(GradientContext& c, ValueId x, const Ints& ends) {
+  if (std::all_of(ends.begin(), ends.end(), [](int64_t pad) { return pad == 0; })) return x;
+  Ints pads(ends.size(), 0);
+  pads.insert(pads.end(), ends.begin(), ends.end());
+  Ints spatial(ends.size());
+  std::iota(spatial.begin(), spatial.end(), 2);
+  return c.add("Pad", {x, c.ints(pads), kNoValue, c.ints(spatial)});
 }
 
 ValueId exchanged(GradientContext& c, ValueId value) {
@@ -97,50 +122,67 @@ ValueId channels_as_batch(GradientContext& c, ValueId x, int64_t group, int64_t 
 
 // Tap t of the weight sums g[o] · x[o · stride + t · dilation - pad]: a window of g's extents, whose own
 // dilation is the stride and whose stride is the dilation.
-ValueId weight_gradient(GradientContext& c, const Placed& placed) {
+ValueId weight_gradient(GradientContext& c, const Placed& placed, ValueId x, ValueId g) {
   const Shape weight = c.type(c.input(1)).shape();
   std::vector<Window> axes;
-  Ints cut(2 * placed.axes.size(), 0);  // pads of the input, negative where the last rows are never read
+  Ints cut;  // how many of the input's last rows are never read, as negative pads
   for (std::size_t i = 0; i < placed.axes.size(); ++i) {
     const Window& w = placed.axes[i];
     Window swapped{placed.output[i], w.dilation, w.stride, w.pad_begin, 0};
     const int64_t end = (w.kernel - 1) * w.dilation + swapped.reach() - placed.input[i] - w.pad_begin;
     swapped.pad_end = std::max<int64_t>(end, 0);
-    cut[placed.axes.size() + i] = std::min<int64_t>(end, 0);
+    cut.push_back(std::min<int64_t>(end, 0));
     axes.push_back(swapped);
   }
-  ValueId x = channels_as_batch(c, c.input(0), placed.group, weight[1]);
-  if (std::any_of(cut.begin(), cut.end(), [](int64_t pad) { return pad != 0; })) {
-    Ints spatial(placed.axes.size());
-    std::iota(spatial.begin(), spatial.end(), 2);
-    x = c.add("Pad", {x, c.ints(cut), kNoValue, c.ints(spatial)});
-  }
-  return exchanged(c, c.add("Conv", {x, exchanged(c, c.gradient())},
-                            {{"strides", each(axes, [](const Window& w) { return w.stride; })},
-                             {"dilations", each(axes, [](const Window& w) { return w.dilation; })},
-                             {"pads", pads_of(axes)},
-                             {"group", placed.group}}));
+  const ValueId rows = padded_at_end(c, channels_as_batch(c, x, placed.group, weight[1]), cut);
+  return exchanged(c, c.add("Conv", {rows, exchanged(c, g)}, attributes_of(axes, placed.group)));
+}
+
+void set_bias(GradientContext& c) {
+  if (!c.has_input(2) || !c.wants(2)) return;
+  const int64_t rank = c.rank_of(c.gradient());
+  if (rank == 0)
+    return c.fail(unsupported(
+        fmt::format("unsupported: the gradient of {} of tensors whose rank is not known", c.node().op)));
+  Ints axes(static_cast<std::size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 0);
+  axes.erase(axes.begin() + 1);
+  c.set(2, c.add("ReduceSum", {c.gradient(), c.ints(axes)}, {{"keepdims", int64_t{0}}}));
 }
 
 Status conv_rule(GradientContext& c) {
   if (c.wants(0) || c.wants(1)) {
     HONE_ASSIGN(const Placed placed, placed_windows(c));
     if (c.wants(0)) c.set(0, input_gradient(c, placed));
-    if (c.wants(1)) c.set(1, weight_gradient(c, placed));
+    if (c.wants(1)) c.set(1, weight_gradient(c, placed, c.input(0), c.gradient()));
   }
-  if (c.has_input(2) && c.wants(2)) {
-    if (!c.type(c.gradient()).has_rank())
-      return unsupported("unsupported: the gradient of Conv of tensors whose rank is not known");
-    Ints axes(c.type(c.gradient()).dims->size());
-    std::iota(axes.begin(), axes.end(), 0);
-    axes.erase(axes.begin() + 1);
-    c.set(2, c.add("ReduceSum", {c.gradient(), c.ints(axes)}, {{"keepdims", int64_t{0}}}));
+  set_bias(c);
+  return {};
+}
+
+// The Conv that this is the transpose of takes the output's gradient to the input's; its weight is the same one.
+Status conv_transpose_rule(GradientContext& c) {
+  if (c.wants(0) || c.wants(1)) {
+    HONE_ASSIGN(const Placed placed, placed_windows(c));
+    if (c.wants(0)) {
+      // Rows that output_padding or output_shape put behind the last window are not read; as many as a stride
+      // would make room for one more window.
+      Ints cut = unreached(placed);
+      for (std::size_t i = 0; i < cut.size(); ++i) cut[i] = cut[i] < placed.axes[i].stride ? 0 : -cut[i];
+      c.set(0, c.add("Conv", {padded_at_end(c, c.gradient(), cut), c.input(1)},
+                     attributes_of(placed.axes, placed.group)));
+    }
+    if (c.wants(1)) c.set(1, weight_gradient(c, placed, c.gradient(), c.input(0)));
   }
+  set_bias(c);
   return {};
 }
 
 }  // namespace
 
-void add_convolution_gradients(OpTable& table) { table.set_gradient("Conv", conv_rule); }
+void add_convolution_gradients(OpTable& table) {
+  table.set_gradient("Conv", conv_rule);
+  table.set_gradient("ConvTranspose", conv_transpose_rule);
+}
 
 }  // namespace hone::graph

@@ -1,4 +1,5 @@
-// Gradients of operators that move elements: the same movement backwards. What is read twice adds up.
+// Gradients of operators that move elements: the same movement backwards. What is read twice adds up. Gathers
+// and scatters are in indexing.cpp.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -6,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "graph/gradients/context.h"
+#include "graph/gradients/scattered.h"
 
 namespace hone::graph {
 namespace {
@@ -170,50 +172,123 @@ Status slice_rule(GradientContext& c) {
 }
 
 // What was put around is cut off: pads may be negative.
-Status pad_rule(GradientContext& c) {
-  const auto pads = c.constant_ints(1);
-  if (c.attributes().text("mode", "constant") != "constant" || !pads || (c.has_input(2) && c.wants(2)))
-    return unsupported("unsupported: the gradient of Pad other than by a constant, with constant pads");
-  Ints negative = *pads;
+Status constant_pad_rule(GradientContext& c, const Ints& pads) {
+  Ints negative = pads;
   for (int64_t& pad : negative) {
     if (pad == std::numeric_limits<int64_t>::min()) return invalid("a pad is too large");
     pad = -pad;
   }
   std::vector<ValueId> inputs{c.gradient(), c.ints(negative)};
   if (c.has_input(3)) inputs.insert(inputs.end(), {kNoValue, c.input(3)});
-  c.set(0, c.add("Pad", std::move(inputs)));
+  const ValueId inside = c.add("Pad", std::move(inputs));
+  c.set(0, inside);
+  if (c.has_input(2) && c.wants(2)) {  // the constant gets what is not inside
+    const auto total = [&](ValueId value) { return c.add("ReduceSum", {value}, {{"keepdims", int64_t{0}}}); };
+    c.set(2, c.reshaped_to(c.minus(total(c.gradient()), total(inside)), c.input(2)));
+  }
   return {};
 }
 
-// `axes` of `value` first, the others after them.
-ValueId brought_forward(GradientContext& c, ValueId value, int64_t first, int64_t count) {
-  Ints perm(c.type(value).has_rank() ? c.type(value).dims->size() : 0);
-  std::iota(perm.begin(), perm.end(), 0);
-  std::rotate(perm.begin(), perm.begin() + first, perm.begin() + first + count);
-  return first == 0 ? value : c.add("Transpose", {value}, {{"perm", perm}});
+// Which element of an axis each place of the padded axis repeats.
+Result<Ints> repeated_elements(const std::string& mode, int64_t extent, int64_t before, int64_t after) {
+  Ints source;
+  for (int64_t i = -before; i < extent + after; ++i) {
+    if (mode == "edge") {
+      source.push_back(std::clamp<int64_t>(i, 0, extent - 1));
+    } else if (mode == "wrap") {
+      source.push_back(((i % extent) + extent) % extent);
+    } else {
+      const int64_t period = std::max<int64_t>(2 * (extent - 1), 1);
+      const int64_t at = ((i % period) + period) % period;
+      source.push_back(at < extent ? at : period - at);
+    }
+  }
+  return source;
 }
 
-// Rows go back to where they came from; a row that was read twice gets the sum.
-Status gather_rule(GradientContext& c) {
-  const ValueId x = c.input(0);
-  const TensorType& indices = c.type(c.input(1));
-  const TensorType& g = c.type(c.gradient());
-  if (!c.type(x).has_rank() || !indices.has_rank() || !g.has_rank())
-    return unsupported("unsupported: the gradient of Gather of tensors whose rank is not known");
-  const int64_t given = c.attributes().integer("axis", 0);
-  const int64_t axis = given < 0 ? given + c.type(x).rank() : given;
-  const int64_t index_rank = indices.rank();
-  const ValueId rows = brought_forward(c, c.gradient(), axis, index_rank);
-  const ValueId places = c.add("Unsqueeze", {c.input(1), c.ints({-1})});
-  const ValueId zeros = brought_forward(c, c.zeros_like(x), axis, 1);
-  ValueId sum = c.add("ScatterND", {zeros, c.cast(places, DType::kI64), rows}, {{"reduction", "add"}});
-  if (axis != 0) {
-    Ints back(c.type(x).dims->size());
-    std::iota(back.begin(), back.end(), 0);
-    std::rotate(back.begin(), back.begin() + 1, back.begin() + axis + 1);
-    sum = c.add("Transpose", {sum}, {{"perm", back}});
+// Elements that the border repeats get the sum of what flows into their copies, axis by axis.
+Status repeating_pad_rule(GradientContext& c, const Ints& pads) {
+  const TensorType& x = c.type(c.input(0));
+  Ints axes(pads.size() / 2);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (c.has_input(3)) {
+    const auto given = c.constant_ints(3);
+    if (!given) return unsupported("unsupported: the gradient of Pad of axes that are computed");
+    axes = *given;
   }
-  c.set(0, sum);
+  ValueId g = c.gradient();
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const int64_t before = pads[i], after = pads[i + axes.size()];
+    if (before == 0 && after == 0) continue;
+    const int64_t axis = axes[i] < 0 ? axes[i] + c.rank_of(c.input(0)) : axes[i];
+    if (!x.has_rank() || axis >= x.rank() || !(*x.dims)[static_cast<std::size_t>(axis)].known())
+      return unsupported(
+          fmt::format("unsupported: the gradient of Pad along axis {} of {}, whose extent is not "
+                      "known; read the model with numbers for its symbols",
+                      axis, x.text()));
+    const int64_t extent = (*x.dims)[static_cast<std::size_t>(axis)].extent();
+    HONE_ASSIGN(const Ints source,
+                repeated_elements(c.attributes().text("mode", "constant"), extent, before, after));
+    g = scattered_along(c, g, axis, c.ints(source), 1, extent);
+  }
+  c.set(0, g);
+  return {};
+}
+
+Status pad_rule(GradientContext& c) {
+  const auto pads = c.constant_ints(1);
+  if (!pads) return unsupported("unsupported: the gradient of Pad with pads that are computed");
+  return c.attributes().text("mode", "constant") == "constant" ? constant_pad_rule(c, *pads)
+                                                               : repeating_pad_rule(c, *pads);
+}
+
+// [r·d, …] as [r, d, …]: the sum over the repetitions.
+Status tile_rule(GradientContext& c) {
+  const ValueId x = c.input(0);
+  if (!c.type(x).has_rank())
+    return unsupported("unsupported: the gradient of Tile of a tensor whose rank is not known");
+  const int64_t rank = c.type(x).rank();
+  if (rank == 0) {
+    c.set(0, c.gradient());
+    return {};
+  }
+  const auto column = [&](ValueId list) { return c.add("Unsqueeze", {list, c.ints({1})}); };
+  const auto repeats = c.constant_ints(1);
+  ValueId apart = kNoValue;  // the repetitions and extents of each axis
+  if (repeats && c.type(x).is_static()) {
+    Ints shape;
+    for (std::size_t i = 0; i < repeats->size(); ++i)
+      shape.insert(shape.end(), {(*repeats)[i], c.type(x).shape()[i]});
+    apart = c.ints(shape);
+  } else {
+    const ValueId pairs =
+        c.add("Concat", {column(c.input(1)), column(c.shape_of(x))}, {{"axis", int64_t{1}}});
+    apart = c.add("Reshape", {pairs, c.ints({2 * rank})});
+  }
+  Ints repetitions;
+  for (int64_t i = 0; i < rank; ++i) repetitions.push_back(2 * i);
+  const ValueId parts = c.add("Reshape", {c.gradient(), apart}, {{"allowzero", int64_t{1}}});
+  c.set(0, c.add("ReduceSum", {parts, c.ints(repetitions)}, {{"keepdims", int64_t{0}}}));
+  return {};
+}
+
+// The same triangle of the gradient.
+Status trilu_rule(GradientContext& c) {
+  std::vector<ValueId> inputs = c.node().inputs;
+  inputs[0] = c.gradient();
+  c.set(0, c.add("Trilu", std::move(inputs), c.attributes()));
+  return {};
+}
+
+Status depth_to_space_rule(GradientContext& c) {
+  c.set(0, c.add(c.node().op == "DepthToSpace" ? "SpaceToDepth" : "DepthToSpace", {c.gradient()},
+                 c.attributes()));
+  return {};
+}
+
+// Twice in reverse is forward again.
+Status reverse_sequence_rule(GradientContext& c) {
+  c.set(0, c.add("ReverseSequence", {c.gradient(), c.input(1)}, c.attributes()));
   return {};
 }
 
@@ -231,7 +306,11 @@ void add_movement_gradients(OpTable& table) {
   table.set_gradient("Split", split_rule);
   table.set_gradient("Slice", slice_rule);
   table.set_gradient("Pad", pad_rule);
-  table.set_gradient("Gather", gather_rule);
+  table.set_gradient("Tile", tile_rule);
+  table.set_gradient("Trilu", trilu_rule);
+  table.set_gradient("DepthToSpace", depth_to_space_rule);
+  table.set_gradient("SpaceToDepth", depth_to_space_rule);
+  table.set_gradient("ReverseSequence", reverse_sequence_rule);
   for (std::string_view op : {"Shape", "Size", "ConstantOfShape", "EyeLike", "NonZero"})
     table.set_gradient(op, no_gradient);
 }

@@ -107,6 +107,45 @@ Status cos_rule(GradientContext& c) {
   return {};
 }
 
+// 1 + y²
+Status tan_rule(GradientContext& c) {
+  const ValueId y = c.output(0);
+  c.set(0, c.times(c.gradient(), c.plus(c.times(y, y), c.scalar(1, y))));
+  return {};
+}
+
+Status sinh_rule(GradientContext& c) {
+  c.set(0, c.times(c.gradient(), c.add("Cosh", {c.input(0)})));
+  return {};
+}
+
+Status cosh_rule(GradientContext& c) {
+  c.set(0, c.times(c.gradient(), c.add("Sinh", {c.input(0)})));
+  return {};
+}
+
+// The inverse functions: 1 / (a + b · x²), of its root where `root`, times `sign`.
+template <int a, int b, bool root, int sign>
+Status inverse_rule(GradientContext& c) {
+  const ValueId x = c.input(0);
+  const ValueId square = c.times(x, x);
+  ValueId below = b == 1 ? c.plus(square, c.scalar(a, x)) : c.minus(c.scalar(a, x), square);
+  if (root) below = c.add("Sqrt", {below});
+  c.set(0, c.over(sign == 1 ? c.gradient() : c.negative(c.gradient()), below));
+  return {};
+}
+
+// y = a - q · b, where the quotient q is a whole number: it is (a - y) / b.
+Status mod_rule(GradientContext& c) {
+  const ValueId g = c.gradient();
+  if (c.wants(0)) c.set_summed(0, g);
+  if (c.wants(1)) {
+    const ValueId quotient = c.add("Round", {c.over(c.minus(c.input(0), c.output(0)), c.input(1))});
+    c.set_summed(1, c.negative(c.times(g, quotient)));
+  }
+  return {};
+}
+
 Status where_rule(GradientContext& c) {
   const ValueId zero = c.scalar(0, c.gradient());
   if (c.wants(1)) c.set_summed(1, c.choose(c.input(0), c.gradient(), zero));
@@ -159,6 +198,16 @@ void add_pointwise_gradients(OpTable& table) {
   table.set_gradient("Erf", erf_rule);
   table.set_gradient("Sin", sin_rule);
   table.set_gradient("Cos", cos_rule);
+  table.set_gradient("Tan", tan_rule);
+  table.set_gradient("Sinh", sinh_rule);
+  table.set_gradient("Cosh", cosh_rule);
+  table.set_gradient("Asin", inverse_rule<1, -1, true, 1>);
+  table.set_gradient("Acos", inverse_rule<1, -1, true, -1>);
+  table.set_gradient("Atan", inverse_rule<1, 1, false, 1>);
+  table.set_gradient("Asinh", inverse_rule<1, 1, true, 1>);
+  table.set_gradient("Acosh", inverse_rule<-1, 1, true, 1>);
+  table.set_gradient("Atanh", inverse_rule<1, -1, false, 1>);
+  table.set_gradient("Mod", mod_rule);
   table.set_gradient("Where", where_rule);
   table.set_gradient("Mean", mean_rule);
   table.set_gradient("Max", extremum_rule);
@@ -166,7 +215,7 @@ void add_pointwise_gradients(OpTable& table) {
   table.set_gradient("Cast", cast_rule);
   table.set_gradient("CastLike", cast_rule);
   for (std::string_view op : {"Ceil", "Floor", "Round", "Sign", "Equal", "Greater", "GreaterOrEqual", "Less",
-                              "LessOrEqual", "IsNaN", "IsInf"})
+                              "LessOrEqual", "IsNaN", "IsInf", "And", "Or", "Xor", "Not"})
     table.set_gradient(op, no_gradient);
 }
 
