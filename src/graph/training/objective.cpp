@@ -8,26 +8,23 @@
 #include <fmt/core.h>
 
 #include "core/onnx_dtype.h"
+#include "graph/losses.h"
 
 namespace hone::graph {
 namespace {
-
-constexpr double kSmooth = 1;  // of soft Dice: an image without cells has none to miss
 
 class ObjectiveEmitter {
  public:
   ObjectiveEmitter(GraphBuilder& builder, const Objective& objective) : b_(builder), o_(objective) {}
 
-  LossSum loss(const LossTerm& term, ValueId prediction, ValueId target);
+  Result<LossSum> loss(const LossTerm& term, ValueId prediction, ValueId target);
   ValueId loss_count(const LossTerm& term, const TensorType& prediction, ValueId target);
   std::vector<ValueId> metric_counts(ValueId prediction, ValueId target);
 
  private:
-  ValueId cross_entropy(ValueId prediction, ValueId target);
-  ValueId bce(ValueId x, ValueId y);
-  ValueId dice(ValueId prediction, ValueId target);
-  ValueId mse(ValueId x, ValueId y);
-  ValueId huber(ValueId x, ValueId y);
+  Result<ValueId> sum_of(const LossTerm& term, ValueId prediction, ValueId target);
+  Result<ValueId> cross_entropy(ValueId prediction, ValueId target);
+  Result<ValueId> dice(ValueId prediction, ValueId target);
   ValueId overlaps(ValueId predicted, ValueId truth);
 
   ValueId op(const char* name, std::vector<ValueId> inputs, Attributes attributes = {}) {
@@ -83,93 +80,58 @@ class ObjectiveEmitter {
   const Objective& o_;
 };
 
-ValueId ObjectiveEmitter::cross_entropy(ValueId prediction, ValueId target) {
+// The losses want classes on axis 1: where they are on the last of several axes, each place is a sample.
+Result<ValueId> ObjectiveEmitter::cross_entropy(ValueId prediction, ValueId target) {
   const int64_t axis = *class_axis(b_.type(prediction), b_.type(target));
-  const int64_t rank = b_.type(prediction).rank();
-  const int64_t classes = shape(prediction)[static_cast<std::size_t>(axis)];
-  const ValueId labels = cast(target, DType::kI64);
-  const ValueId log_p = op("LogSoftmax", {prediction}, {{"axis", axis}});
-  const ValueId right = op("Where", {is_class(labels, axis, classes, rank), log_p, number(0)});
-  ValueId each = sum_over(right, {axis});
-  if (o_.smoothing > 0) {
-    const ValueId mean = op("ReduceMean", {log_p, ints({axis})}, {{"keepdims", int64_t{0}}});
-    each = op("Add", {op("Mul", {each, number(1 - o_.smoothing)}), op("Mul", {mean, number(o_.smoothing)})});
+  CrossEntropyOptions options;
+  options.ignore_index = o_.ignore;
+  options.label_smoothing = o_.smoothing;
+  options.reduction = LossReduction::kSum;
+  if (axis != 1) {
+    const int64_t classes = shape(prediction).back();
+    prediction = op("Reshape", {prediction, ints({-1, classes})});
+    target = op("Reshape", {target, ints({-1})});
   }
-  if (const ValueId counts = counted(labels); counts.valid())
-    each = op("Where", {counts, each, number(0)});
-  return op("Neg", {sum_all(each)});
+  return cross_entropy_loss(b_, prediction, target, options);
 }
 
-// -y·log σ(x) - (1 - y)·log(1 - σ(x)) = softplus(x) - x·y.
-ValueId ObjectiveEmitter::bce(ValueId x, ValueId y) {
-  return sum_all(op("Sub", {op("Softplus", {x}), op("Mul", {x, y})}));
-}
-
-ValueId ObjectiveEmitter::mse(ValueId x, ValueId y) {
-  const ValueId error = op("Sub", {x, y});
-  return sum_all(op("Mul", {error, error}));
-}
-
-// e²/2 where |e| <= delta, delta·(|e| - delta/2) elsewhere.
-ValueId ObjectiveEmitter::huber(ValueId x, ValueId y) {
-  const ValueId size = op("Abs", {op("Sub", {x, y})});
-  const ValueId inner = op("Min", {size, number(o_.huber_delta)});
-  const ValueId outer = op("Sub", {size, inner});
-  const ValueId square = op("Mul", {op("Mul", {inner, inner}), number(0.5)});
-  return sum_all(op("Add", {square, op("Mul", {outer, number(o_.huber_delta)})}));
-}
-
-ValueId ObjectiveEmitter::dice(ValueId prediction, ValueId target) {
-  ValueId p;
-  ValueId t;
-  Ints over;
-  double classes = 1;
+// A mean over samples and classes, times the samples.
+Result<ValueId> ObjectiveEmitter::dice(ValueId prediction, ValueId target) {
+  const auto samples = static_cast<double>(shape(prediction).at(0));
+  DiceOptions options;
   if (has_classes(prediction, target)) {
-    const int64_t axis = *class_axis(b_.type(prediction), b_.type(target));
-    const int64_t count = shape(prediction)[static_cast<std::size_t>(axis)];
-    p = op("Softmax", {prediction}, {{"axis", axis}});
-    t = cast(is_class(cast(target, DType::kI64), axis, count, b_.type(prediction).rank()), DType::kF32);
-    over = axes_but(prediction, {0, axis});
-    classes = static_cast<double>(count - 1);
+    options.probabilities = Probabilities::kSoftmax;
+    options.skips_background = true;
   } else {
-    p = op("Sigmoid", {prediction});
-    t = like_prediction(prediction, target);
-    over = axes_but(prediction, {0});
+    target = like_prediction(prediction, target);
   }
-  const ValueId both = sum_over(op("Mul", {p, t}), over);  // [samples] or [samples, classes]
-  const ValueId sizes = op("Add", {sum_over(p, over), sum_over(t, over)});
-  const ValueId overlap = op("Div", {op("Add", {op("Mul", {both, number(2)}), number(kSmooth)}),
-                                     op("Add", {sizes, number(kSmooth)})});
-  ValueId loss = op("Sub", {number(1), overlap});
-  if (b_.type(loss).rank() == 2) {  // the first class is the background
-    std::vector<float> weights(static_cast<std::size_t>(classes) + 1, static_cast<float>(1 / classes));
-    weights[0] = 0;
-    loss = op("Mul", {loss, b_.constant("loss.foreground",
-                                        Tensor::f32({1, static_cast<int64_t>(weights.size())}, weights))});
-  }
-  return sum_all(loss);
+  HONE_ASSIGN(const ValueId mean, dice_loss(b_, prediction, target, options));
+  return op("Mul", {mean, number(samples)});
 }
 
-LossSum ObjectiveEmitter::loss(const LossTerm& term, ValueId prediction, ValueId target) {
-  LossSum made;
-  made.count = loss_count(term, b_.type(prediction), target);
+Result<ValueId> ObjectiveEmitter::sum_of(const LossTerm& term, ValueId prediction, ValueId target) {
   switch (term.kind) {
     case LossKind::kCrossEntropy:
-      made.sum = cross_entropy(prediction, target);
-      break;
+      return cross_entropy(prediction, target);
     case LossKind::kDice:
-      made.sum = dice(prediction, target);
-      break;
+      return dice(prediction, target);
     case LossKind::kBce:
-      made.sum = bce(prediction, like_prediction(prediction, target));
-      break;
+      return binary_cross_entropy_loss(b_, prediction, like_prediction(prediction, target),
+                                       {.positive_weight = kNoValue, .reduction = LossReduction::kSum});
     case LossKind::kMse:
-      made.sum = mse(prediction, like_prediction(prediction, target));
-      break;
+      return squared_error_loss(b_, prediction, like_prediction(prediction, target), LossReduction::kSum);
+    case LossKind::kMae:
+      return absolute_error_loss(b_, prediction, like_prediction(prediction, target), LossReduction::kSum);
     case LossKind::kHuber:
-      made.sum = huber(prediction, like_prediction(prediction, target));
       break;
   }
+  return huber_loss(b_, prediction, like_prediction(prediction, target), o_.huber_delta, LossReduction::kSum);
+}
+
+Result<LossSum> ObjectiveEmitter::loss(const LossTerm& term, ValueId prediction, ValueId target) {
+  LossSum made;
+  made.count = loss_count(term, b_.type(prediction), target);
+  HONE_ASSIGN(made.sum, sum_of(term, prediction, target));
   return made;
 }
 
@@ -251,7 +213,8 @@ Status check_term(const LossTerm& term, const TensorType& prediction, const Tens
 }  // namespace
 
 std::span<const std::string_view> loss_names() {
-  static constexpr std::array<std::string_view, 5> kNames = {"cross-entropy", "bce", "dice", "mse", "huber"};
+  static constexpr std::array<std::string_view, 6> kNames = {"cross-entropy", "bce", "dice",
+                                                             "mse",           "mae", "huber"};
   return kNames;
 }
 
@@ -311,8 +274,8 @@ Status check_objective(const Objective& objective, const TensorType& prediction,
   return {};
 }
 
-LossSum emit_loss(GraphBuilder& builder, const Objective& objective, const LossTerm& term, ValueId prediction,
-                  ValueId target) {
+Result<LossSum> emit_loss(GraphBuilder& builder, const Objective& objective, const LossTerm& term,
+                          ValueId prediction, ValueId target) {
   return ObjectiveEmitter(builder, objective).loss(term, prediction, target);
 }
 

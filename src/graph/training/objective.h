@@ -1,4 +1,5 @@
-// What a model is trained for: losses and metrics as nodes behind its outputs.
+// What a model is trained for, as a user chooses it: losses (losses.h) and metrics as nodes behind its outputs. Losses are
+// sums and what they are divided by, apart: micro-batches share a divisor.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@ enum class LossKind : uint8_t {
   kBce,           // a logit against 0 or 1, each element
   kDice,          // 1 - soft Dice of each sample: of one logit a pixel, or of the softmax's classes but the first
   kMse,
+  kMae,
   kHuber,
 };
 std::span<const std::string_view> loss_names();  // in the order of the enumeration
@@ -61,8 +63,8 @@ struct LossSum {
   ValueId sum;
   ValueId count;
 };
-LossSum emit_loss(GraphBuilder& builder, const Objective& objective, const LossTerm& term, ValueId prediction,
-                  ValueId target);
+Result<LossSum> emit_loss(GraphBuilder& builder, const Objective& objective, const LossTerm& term,
+                          ValueId prediction, ValueId target);
 // `count` alone, of labels that may be of a larger batch.
 ValueId emit_loss_count(GraphBuilder& builder, const Objective& objective, const LossTerm& term,
                         const TensorType& prediction, ValueId target);

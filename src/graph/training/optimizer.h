@@ -27,9 +27,9 @@ std::span<const std::string_view> optimizer_names();  // in the order of the enu
 
 // What some parameters, by name, have instead of the optimizer's own.
 struct ParameterGroup {
-  std::vector<std::string> match;  // patterns of names: '*' stands for any characters, '?' for one
+  std::vector<std::string> match = {};  // patterns of names: '*' stands for any characters, '?' for one
   double rate = 1;                 // factor of the learning rate
-  std::optional<double> weight_decay;
+  std::optional<double> weight_decay = {};
 };
 
 struct Optimizer {
@@ -41,7 +41,7 @@ struct Optimizer {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool decay_vectors = true;  // false: no weight decay for parameters of rank 0 and 1 (biases, scales)
-  std::vector<ParameterGroup> groups;  // the first that matches a parameter counts
+  std::vector<ParameterGroup> groups = {};  // the first that matches a parameter counts
 
   // Of kMuon's parameters that are no matrices.
   double vector_rate = 3e-4;

@@ -109,7 +109,7 @@ class StepMaker {
   Status add_shared_inputs();
   Status add_micro_batches();
   Status add_micro_batch(ModelCopies& copies, int64_t number);
-  ValueId loss_of(ValueId prediction, ValueId target);
+  Result<ValueId> loss_of(ValueId prediction, ValueId target);
   void add_update();
 
   const Graph& micro_;
@@ -171,11 +171,12 @@ Status StepMaker::add_shared_inputs() {
   return {};
 }
 
-ValueId StepMaker::loss_of(ValueId prediction, ValueId target) {
+Result<ValueId> StepMaker::loss_of(ValueId prediction, ValueId target) {
   ValueId total;
   for (std::size_t t = 0; t < options_.objective.terms.size(); ++t) {
     const LossTerm& term = options_.objective.terms[t];
-    ValueId part = emit_loss(builder_, options_.objective, term, prediction, target).sum;
+    HONE_ASSIGN(const LossSum loss, emit_loss(builder_, options_.objective, term, prediction, target));
+    ValueId part = loss.sum;
     part = builder_.add("Div", {part, counts_[t]}, {}, "loss.mean");
     if (term.weight != 1) {
       const ValueId weight = builder_.constant("loss.weight", Tensor::scalar_f32(static_cast<float>(term.weight)));
@@ -194,7 +195,7 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
     if (const BatchField* field = field_that_feeds(options_, micro_.value(id).name); field != nullptr)
       map[id] = data_.at(field->name)[at];
   HONE_CHECK(copies.add(map));
-  const ValueId loss = loss_of(map.at(output_), data_.at(options_.objective.target)[at]);
+  HONE_ASSIGN(const ValueId loss, loss_of(map.at(output_), data_.at(options_.objective.target)[at]));
   std::vector<ValueId> xs;
   for (const TrainedParameter& p : trained_) xs.push_back(p.value);
   HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, loss, xs));
@@ -290,7 +291,7 @@ Result<Graph> evaluation(const Graph& inference, const StepOptions& options) {
   HONE_CHECK(copies.add(map));
   const ValueId prediction = map.at(output);
   for (const LossTerm& term : options.objective.terms) {
-    const LossSum loss = emit_loss(builder, options.objective, term, prediction, target);
+    HONE_ASSIGN(const LossSum loss, emit_loss(builder, options.objective, term, prediction, target));
     builder.output(loss.sum);
     builder.output(builder.add("Identity", {loss.count}, {}, "loss.count"));
   }

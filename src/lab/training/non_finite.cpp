@@ -36,7 +36,8 @@ std::string largest_weight(const TrainingProgram& program, const model::NamedTen
 }
 
 // The states before `step`.
-Status replay(Session& session, data::Batches& batches, const std::filesystem::path& run, int64_t step) {
+Status replay(Session& session, data::Batches& batches, const data::Dataset& data, const std::filesystem::path& run,
+              int64_t step) {
   std::vector<std::string> damaged;
   data::Place place;
   int64_t done = 0;
@@ -48,7 +49,7 @@ Status replay(Session& session, data::Batches& batches, const std::filesystem::p
   HONE_CHECK(batches.seek(place));
   for (; done + 1 < step; ++done) {
     HONE_ASSIGN(const data::Batch batch, batches.next());
-    HONE_CHECK(session.write_batch(batch));
+    HONE_CHECK(session.write_batch(batch, data));
     HONE_CHECK(session.step());
   }
   return {};
@@ -63,19 +64,20 @@ std::string describe_non_finite(double loss, double gradient_norm) {
 }
 
 std::string find_non_finite(const TrainingProgram& program, const runtime::Provider& provider, bool autotune,
-                            data::Batches& batches, const std::filesystem::path& run, int64_t step) {
+                            data::Batches& batches, const data::Dataset& data, const std::filesystem::path& run,
+                            int64_t step) {
   const auto search = [&]() -> Result<std::string> {
     SessionOptions options;
     options.autotune = autotune;
     HONE_ASSIGN(const auto session, Session::make(program, provider, options));
-    HONE_CHECK(replay(*session, batches, run, step));
+    HONE_CHECK(replay(*session, batches, data, run, step));
     HONE_ASSIGN(const model::NamedTensors before, session->states());
     const std::string weights = "the largest weight before it: " + largest_weight(program, before);
     options.check_numbers = true;
     HONE_ASSIGN(const auto watched, Session::make(program, provider, options));
     HONE_CHECK(watched->restore(before));
     HONE_ASSIGN(const data::Batch batch, batches.next());
-    HONE_CHECK(watched->write_batch(batch));
+    HONE_CHECK(watched->write_batch(batch, data));
     const auto numbers = watched->step();
     if (!numbers.ok()) return numbers.error().message + "; " + weights;
     return "no operator made it of finite numbers: weights or data had it before; " + weights;

@@ -51,7 +51,7 @@ Status Session::make_plans(const runtime::Provider& provider, const SessionOptio
   return {};
 }
 
-Status Session::check_labels(const data::Batch& batch) const {
+Status Session::check_labels(const data::Batch& batch, const data::Dataset& data) const {
   if (classes_ == 0) return {};
   for (std::size_t f = 0; f < batch.tensors.size(); ++f) {
     if (program_.options.fields[f].name != program_.options.objective.target) continue;
@@ -61,16 +61,16 @@ Status Session::check_labels(const data::Batch& batch) const {
     for (int64_t i = 0; i < labels.size(); ++i) {
       const int64_t label = labels.int_at(i);
       if ((label >= 0 && label < classes_) || (program_.options.objective.ignore && label == ignored)) continue;
-      return invalid(fmt::format("sample {}: its label is {}, but the model has {} classes, 0 to {}",
-                                 batch.samples.at(static_cast<std::size_t>(i / each)), label, classes_,
-                                 classes_ - 1));
+      return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}",
+                                 data.name_of(batch.samples.at(static_cast<std::size_t>(i / each))), label,
+                                 classes_, classes_ - 1));
     }
   }
   return {};
 }
 
-Status Session::write_batch(const data::Batch& batch) {
-  HONE_CHECK(check_labels(batch));
+Status Session::write_batch(const data::Batch& batch, const data::Dataset& data) {
+  HONE_CHECK(check_labels(batch, data));
   for (std::size_t f = 0; f < batch.tensors.size(); ++f)
     if (data_inputs_[f] != kAbsent) HONE_CHECK(plan_->write(data_inputs_[f], batch.tensors[f]));
   return {};
@@ -88,7 +88,7 @@ Result<StepNumbers> Session::numbers() const {
   return StepNumbers{loss.at(0), rate.at(0), norm.at(0)};
 }
 
-Result<EvaluationNumbers> Session::evaluate(data::Batches& batches) {
+Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::Dataset& data) {
   HONE_ASSIGN(const auto values, trained_values());
   const graph::Graph& graph = evaluation_->graph();
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -104,7 +104,7 @@ Result<EvaluationNumbers> Session::evaluate(data::Batches& batches) {
   EvaluationNumbers numbers;
   for (int64_t b = 0; b < batches.batches_per_epoch(); ++b) {
     HONE_ASSIGN(const data::Batch batch, batches.next());
-    HONE_CHECK(check_labels(batch));
+    HONE_CHECK(check_labels(batch, data));
     for (std::size_t f = 0; f < batch.tensors.size(); ++f)
       if (evaluation_data_inputs_[f] != kAbsent)
         HONE_CHECK(evaluation_->write(evaluation_data_inputs_[f], batch.tensors[f]));

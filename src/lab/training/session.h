@@ -9,6 +9,7 @@
 
 #include "core/result.h"
 #include "data/batches.h"
+#include "data/dataset.h"
 #include "lab/training/program.h"
 #include "model/safetensors/safetensors.h"
 #include "runtime/plan.h"
@@ -43,14 +44,15 @@ class Session {
   static Result<std::unique_ptr<Session>> make(const TrainingProgram& program, const runtime::Provider& provider,
                                                const SessionOptions& options = {});
 
-  // The batch's tensors are the program's fields, in order. An error where labels are no classes: it names the sample.
-  Status write_batch(const data::Batch& batch);
+  // The batch's tensors are the program's fields, in order. An error where labels are no classes: it names the sample
+  // by what `data` calls it.
+  Status write_batch(const data::Batch& batch, const data::Dataset& data);
   Result<StepNumbers> step();          // on what was written
   Result<StepNumbers> numbers() const;  // of the last step
   runtime::Plan& plan() { return *plan_; }
 
   // One epoch of `batches`, with the moving average of the parameters where there is one.
-  Result<EvaluationNumbers> evaluate(data::Batches& batches);
+  Result<EvaluationNumbers> evaluate(data::Batches& batches, const data::Dataset& data);
 
   // Everything that a step reads but the data.
   Result<model::NamedTensors> states() const;
@@ -61,7 +63,7 @@ class Session {
  private:
   Session(const TrainingProgram& program) : program_(program) {}
   Status make_plans(const runtime::Provider& provider, const SessionOptions& options);
-  Status check_labels(const data::Batch& batch) const;
+  Status check_labels(const data::Batch& batch, const data::Dataset& data) const;
 
   const TrainingProgram& program_;
   std::unique_ptr<runtime::Plan> plan_;

@@ -35,6 +35,15 @@ constexpr int kRecordedSteps = 7;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
+bool all_finite(const model::NamedTensors& states) {
+  for (const auto& [name, tensor] : states) {
+    if (tensor.dtype() != DType::kF32) continue;
+    for (const float value : tensor.as<float>())
+      if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
 class Trainer {
  public:
   Trainer(const model::Recipe& recipe, const TrainerOptions& options) : recipe_(recipe), options_(options) {}
@@ -212,7 +221,7 @@ Status Trainer::step() {
   const int64_t begin_ns = now_ns();
   HONE_ASSIGN(const data::Batch batch, batches_->next());
   const double wait_s = seconds_since(begin_ns);
-  HONE_CHECK(session_->write_batch(batch));
+  HONE_CHECK(session_->write_batch(batch, *data_.training));
   StepNumbers numbers;
   HONE_CHECK(run_plan(numbers));
   ++step_;
@@ -252,7 +261,8 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  const std::string where = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_, options_.out, step_);
+  const std::string where = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_,
+                                            *data_.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
@@ -262,7 +272,7 @@ Status Trainer::not_finite(const StepNumbers& numbers) {
 
 Status Trainer::evaluate() {
   if (!validation_ || evaluated_ == step_) return {};
-  HONE_ASSIGN(const EvaluationNumbers numbers, session_->evaluate(*validation_));
+  HONE_ASSIGN(const EvaluationNumbers numbers, session_->evaluate(*validation_, *data_.validation));
   const auto name = graph::metric_names()[static_cast<std::size_t>(recipe_.objective.metric)];
   result_.evaluation = EvaluationReport{step_, numbers.loss, std::string(name), numbers.metric, numbers.samples};
   evaluated_ = step_;
@@ -286,6 +296,10 @@ Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
 Status Trainer::save() {
   if (saved_ == step_) return {};
   HONE_ASSIGN(model::NamedTensors states, session_->states());
+  if (!all_finite(states)) {  // the next step will say so; what was saved before is worth more
+    note(fmt::format("step {}: weights are no longer finite; this state is not saved", step_));
+    return {};
+  }
   if (const Status before = writer_->write(checkpoint_now(std::move(states))); !before.ok())
     note(before.error().message + "; training goes on");
   saved_ = step_;
