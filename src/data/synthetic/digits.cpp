@@ -65,11 +65,12 @@ std::vector<Stroke> strokes_of(int64_t digit) {
   }
 }
 
-double distance_to(Point p, Point a, Point b) {
+double squared_distance_to(Point p, Point a, Point b) {
   const double dx = b.x - a.x, dy = b.y - a.y;
   const double length = dx * dx + dy * dy;
   const double along = length == 0 ? 0 : std::clamp(((p.x - a.x) * dx + (p.y - a.y) * dy) / length, 0.0, 1.0);
-  return std::hypot(p.x - a.x - along * dx, p.y - a.y - along * dy);
+  const double across_x = p.x - a.x - along * dx, across_y = p.y - a.y - along * dy;
+  return across_x * across_x + across_y * across_y;
 }
 
 class Digits final : public Dataset {
@@ -104,11 +105,11 @@ class Digits final : public Dataset {
         Point p{std::cos(turn) * u + std::sin(turn) * v, std::cos(turn) * v - std::sin(turn) * u};
         p.x = (p.x + slant * p.y) / wide;
         p.y /= high;
-        double distance = std::numeric_limits<double>::max();
+        double nearest = std::numeric_limits<double>::max();
         for (const Stroke& stroke : strokes)
           for (std::size_t i = 1; i < stroke.size(); ++i)
-            distance = std::min(distance, distance_to(p, stroke[i - 1], stroke[i]));
-        const double covered = std::clamp((pen - distance) / scale + 0.5, 0.0, 1.0);
+            nearest = std::min(nearest, squared_distance_to(p, stroke[i - 1], stroke[i]));
+        const double covered = std::clamp((pen - std::sqrt(nearest)) / scale + 0.5, 0.0, 1.0);
         const auto at = static_cast<std::size_t>(row * options_.side + column);
         const double noise = options_.noise * random.normal(16 + at);
         pixels[at] = static_cast<float>(ink * covered + noise);
