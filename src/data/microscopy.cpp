@@ -1,4 +1,4 @@
-#include "lab/data/microscopy.h"
+#include "data/microscopy.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 #include "core/philox.h"
 
-namespace hone::lab {
+namespace hone::data {
 namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
@@ -214,4 +214,4 @@ Result<Microscopy> synthesise_microscopy(const MicroscopyOptions& options) {
   return result;
 }
 
-}  // namespace hone::lab
+}  // namespace hone::data

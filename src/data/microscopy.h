@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "core/tensor.h"
 
-namespace hone::lab {
+namespace hone::data {
 
 struct MicroscopyOptions {
   int64_t images = 1;
@@ -37,4 +37,4 @@ struct Microscopy {
 
 Result<Microscopy> synthesise_microscopy(const MicroscopyOptions& options);
 
-}  // namespace hone::lab
+}  // namespace hone::data

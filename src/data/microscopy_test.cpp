@@ -1,11 +1,11 @@
-#include "lab/data/microscopy.h"
+#include "data/microscopy.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-namespace hone::lab {
+namespace hone::data {
 namespace {
 
 Microscopy make(MicroscopyOptions options) {
@@ -112,4 +112,4 @@ TEST(Microscopy, RefusesImpossibleSizes) {
 }
 
 }  // namespace
-}  // namespace hone::lab
+}  // namespace hone::data
