@@ -1,6 +1,6 @@
 // .npy files: what NumPy writes is read, what is written NumPy reads (byte for byte), and nothing hostile
 // passes.
-#include "model/npy/npy.h"
+#include "core/npy/npy.h"
 
 #include <array>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 
-namespace hone::model {
+namespace hone {
 namespace {
 
 using testing::ElementsAre;
@@ -178,4 +178,4 @@ TEST(Npy, WhatIsNotAnArrayOfNumbersSaysSo) {
 }
 
 }  // namespace
-}  // namespace hone::model
+}  // namespace hone

@@ -1,5 +1,5 @@
 // Reading and writing .npy files; the header's own syntax is npy_header.h.
-#include "model/npy/npy.h"
+#include "core/npy/npy.h"
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,9 @@
 #include <fmt/ranges.h>
 
 #include "core/file.h"
-#include "model/npy/npy_header.h"
+#include "core/npy/npy_header.h"
 
-namespace hone::model {
+namespace hone {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are mapped as they lie in the file");
@@ -208,4 +208,4 @@ Status write_npy(const std::filesystem::path& path, const Tensor& tensor) {
   return file.commit();
 }
 
-}  // namespace hone::model
+}  // namespace hone

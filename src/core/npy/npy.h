@@ -13,7 +13,7 @@
 #include "core/result.h"
 #include "core/tensor.h"
 
-namespace hone::model {
+namespace hone {
 
 // The array of a file. Little-endian arrays in C order stay in the mapped file (nothing is copied);
 // big-endian and Fortran-order ones are converted.
@@ -28,4 +28,4 @@ Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 // What stands before the elements in the file that write_npy() makes.
 Result<std::string> npy_header(const Tensor& tensor);
 
-}  // namespace hone::model
+}  // namespace hone

@@ -1,12 +1,12 @@
 // A parser for the one Python literal that .npy headers hold. Anything else is an error, never evaluated.
-#include "model/npy/npy_header.h"
+#include "core/npy/npy_header.h"
 
 #include <charconv>
 #include <optional>
 
 #include <fmt/core.h>
 
-namespace hone::model {
+namespace hone {
 namespace {
 
 constexpr std::size_t kMaxRank = 64;  // NumPy's own limit
@@ -113,4 +113,4 @@ Result<NpyHeader> parse_npy_header(std::string_view text) {
   return NpyHeader{*std::move(descr), *fortran_order, *std::move(shape)};
 }
 
-}  // namespace hone::model
+}  // namespace hone

@@ -7,7 +7,7 @@
 #include "core/result.h"
 #include "core/shape.h"
 
-namespace hone::model {
+namespace hone {
 
 struct NpyHeader {
   std::string descr;  // NumPy's type string, e.g. "<f4"
@@ -18,4 +18,4 @@ struct NpyHeader {
 // Parses the dict, e.g. "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }".
 Result<NpyHeader> parse_npy_header(std::string_view text);
 
-}  // namespace hone::model
+}  // namespace hone

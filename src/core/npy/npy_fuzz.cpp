@@ -4,16 +4,16 @@
 #include <cstdlib>
 #include <string>
 
-#include "model/npy/npy.h"
+#include "core/npy/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   using namespace hone;
-  const auto tensor = model::parse_npy({reinterpret_cast<const std::byte*>(data), size});
+  const auto tensor = parse_npy({reinterpret_cast<const std::byte*>(data), size});
   if (!tensor.ok()) return 0;
-  const auto header = model::npy_header(*tensor);
+  const auto header = npy_header(*tensor);
   if (!header.ok()) std::abort();
   const std::string file = *header + std::string(static_cast<const char*>(tensor->data()), tensor->bytes());
-  const auto again = model::parse_npy({reinterpret_cast<const std::byte*>(file.data()), file.size()});
+  const auto again = parse_npy({reinterpret_cast<const std::byte*>(file.data()), file.size()});
   if (!again.ok() || !same_tensor(*tensor, *again)) std::abort();
   return 0;
 }
