@@ -107,9 +107,9 @@ ValueId NodeEmitter::averaged(ValueId value, const Ints& axes) {
   return add("ReduceMean", {value, ints(axes)}, {{"keepdims", int64_t{1}}});
 }
 
-void NodeEmitter::refine_type(ValueId value, ValueId like) {
+void NodeEmitter::refine_type(ValueId value, const TensorType& known) {
   if (!status_.ok()) return;
-  auto merged = merge_types(type(like), type(value));
+  auto merged = merge_types(known, type(value));
   if (!merged.ok()) return fail(merged.error());
   if (builder_.producer(value) != nullptr) builder_.set_type(value, *std::move(merged));
 }

@@ -41,6 +41,9 @@ class NodeEmitter {
   ValueId shape_of(ValueId value);                  // i64[rank]: a constant where the shape is known
   ValueId filled_like(ValueId like, double value);  // every element `value`, in the shape of `like`
   ValueId zeros_like(ValueId like) { return filled_like(like, 0); }
+  // Where inference could not tell all of the type of `value`, it is that of `like`, or has these extents.
+  void refine_type(ValueId value, ValueId like) { refine_type(value, type(like)); }
+  void refine_type(ValueId value, const TensorType& known);
   // Summed or averaged over axes, which stay with extent 1.
   ValueId summed(ValueId value, const Ints& axes);
   ValueId averaged(ValueId value, const Ints& axes);
@@ -50,8 +53,6 @@ class NodeEmitter {
 
  protected:
   const std::vector<std::string>& provenance() const { return provenance_; }
-  // Where inference could not tell all of the type of `value`, it is that of `like`.
-  void refine_type(ValueId value, ValueId like);
 
   GraphBuilder& builder_;
   Status status_;

@@ -1,8 +1,12 @@
-// Every gradient rule against finite differences: odd shapes, broadcasting, every form of the operator.
+// Gradient rules of arithmetic, activations, reductions and products against finite differences: odd shapes,
+// broadcasting, every form of the operator.
 #include "tests/gradients/check_gradient.h"
+#include "tests/gradients/nodes.h"
 #include <gtest/gtest.h>
 
 #include "core/onnx_dtype.h"
+#include "graph/differentiate.h"
+#include "runtime/interpreter.h"
 
 namespace hone::gradients {
 namespace {
@@ -10,24 +14,6 @@ namespace {
 using graph::GraphBuilder;
 using graph::kNoValue;
 using graph::ValueId;
-using Values = std::vector<ValueId>;
-
-ValueId ints(GraphBuilder& b, const Ints& values) {
-  return b.constant("ints", Tensor::i64({static_cast<int64_t>(values.size())}, values));
-}
-
-// One node of `op` on all inputs.
-Build node(const std::string& op, const Attributes& attributes = {}) {
-  return [=](GraphBuilder& b, const Values& x) { return b.add(op, x, attributes); };
-}
-// One node of `op` on the input and lists of integers.
-Build node_with(const std::string& op, const std::vector<Ints>& lists, const Attributes& attributes = {}) {
-  return [=](GraphBuilder& b, const Values& x) {
-    Values inputs = x;
-    for (const Ints& list : lists) inputs.push_back(ints(b, list));
-    return b.add(op, inputs, attributes);
-  };
-}
 
 const std::vector<std::vector<Shape>> kPairs = {{{3, 5}, {3, 5}}, {{2, 3, 5}, {3, 1}},    {{7}, {}},
                                                 {{1}, {4, 1, 3}}, {{2, 1, 3}, {1, 5, 1}}, {{1, 1}, {1}}};
@@ -56,17 +42,68 @@ TEST(GradientRules, OfDropoutFromAStreamAndOfAFence) {
 }
 
 TEST(GradientRules, OfOneOperand) {
-  for (const char* op : {"Neg", "Exp", "Abs", "Erf", "Sin", "Cos", "Relu", "LeakyRelu", "Sigmoid", "Tanh",
-                         "Softplus", "Softsign", "Identity"}) {
+  for (const char* op : {"Neg",         "Exp",
+                         "Abs",         "Erf",
+                         "Sin",         "Cos",
+                         "Tan",         "Sinh",
+                         "Cosh",        "Asinh",
+                         "Atan",        "Relu",
+                         "LeakyRelu",   "Sigmoid",
+                         "Tanh",        "Softplus",
+                         "Softsign",    "Elu",
+                         "Celu",        "Selu",
+                         "Gelu",        "Swish",
+                         "HardSigmoid", "HardSwish",
+                         "Mish",        "ThresholdedRelu",
+                         "Shrink",      "Identity"}) {
     SCOPED_TRACE(op);
-    check_gradient({{3, 5}}, node(op));
-    check_gradient({{}}, node(op));
+    const double reach = std::string(op) == "Tan" ? 1 : 4;
+    check_gradient({{3, 5}}, node(op), {.low = -reach, .high = reach});
+    check_gradient({{}}, node(op), {.low = -reach, .high = reach});
   }
+  for (const char* op : {"Asin", "Acos", "Atanh"}) {
+    SCOPED_TRACE(op);
+    check_gradient({{2, 7}}, node(op), {.low = -0.9, .high = 0.9});
+  }
+  check_gradient({{2, 7}}, node("Acosh"), {.low = 1.1, .high = 3});
   for (const char* op : {"Sqrt", "Log", "Reciprocal"}) {
     SCOPED_TRACE(op);
     check_gradient({{2, 7}}, node(op), {.low = 0.3, .high = 3});
   }
   check_gradient({{9}}, node("LeakyRelu", {{"alpha", 0.3f}}));
+}
+
+TEST(GradientRules, OfActivationsWithParameters) {
+  const GradientOptions wide{.low = -4, .high = 4};
+  for (const char* op : {"Elu", "Celu", "Selu", "Swish", "ThresholdedRelu"}) {
+    SCOPED_TRACE(op);
+    check_gradient({{3, 5}}, node(op, {{"alpha", 1.7f}}), wide);
+  }
+  check_gradient({{3, 5}}, node("Selu", {{"gamma", 0.7f}}), wide);
+  check_gradient({{3, 5}}, node("Gelu", {{"approximate", "tanh"}}), wide);
+  check_gradient({{3, 5}}, node("HardSigmoid", {{"alpha", 0.3f}, {"beta", 0.4f}}), wide);
+  check_gradient({{3, 5}}, node("Shrink", {{"lambd", 1.5f}, {"bias", 0.5f}}), wide);
+  for (const auto& shapes : {std::vector<Shape>{{2, 3, 4}, {3, 1}}, {{2, 3}, {2, 3}}, {{2, 3}, {1}}})
+    check_gradient(shapes, node("PRelu"));
+}
+
+TEST(GradientRules, OfClip) {
+  const auto clip = [](bool low, bool high) -> Build {
+    return [=](GraphBuilder& b, const Values& x) {
+      const ValueId least = low ? b.add("Mul", {x[1], x[1]}) : kNoValue;  // limits that are trained
+      const ValueId most = high ? b.add("Add", {x[2], x[1]}) : kNoValue;
+      return b.add("Clip", {x[0], least, most});
+    };
+  };
+  for (const bool low : {false, true})
+    for (const bool high : {false, true})
+      for (const double reach : {0.5, 2.0})
+        check_gradient({{4, 5}, {}, {}}, clip(low, high), {.low = -reach, .high = reach});
+}
+
+TEST(GradientRules, OfRemainders) {
+  for (const int64_t truncated : {0, 1})
+    check_gradient({{3, 4}, {4}}, node("Mod", {{"fmod", truncated}}), {.low = 0.3, .high = 3});
 }
 
 TEST(GradientRules, OfPowersWithConstantExponents) {
@@ -117,7 +154,9 @@ TEST(GradientRules, OfSoftmax) {
 }
 
 TEST(GradientRules, OfReductions) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceSumSquare"}) {
+  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceMax", "ReduceMin", "ReduceL1",
+                         "ReduceL2", "ReduceLogSumExp", "ReduceProd"}) {
+    SCOPED_TRACE(op);
     for (const int64_t keepdims : {0, 1}) {
       const Attributes keep{{"keepdims", keepdims}};
       check_gradient({{3, 5}}, node(op, keep));
@@ -127,6 +166,53 @@ TEST(GradientRules, OfReductions) {
     }
     check_gradient({{2, 3}}, node(op, {{"noop_with_empty_axes", int64_t{1}}}));
   }
+  check_gradient({{2, 3, 5}}, node_with("ReduceLogSum", {{1}}), {.low = 0.2, .high = 2});
+}
+
+// Zeros at given places, the rest as it is.
+ValueId with_zeros(GraphBuilder& b, ValueId x, const Shape& shape, const std::vector<double>& kept) {
+  return b.add("Mul", {x, b.constant("kept", Tensor::of<double>(DType::kF64, shape, kept))});
+}
+
+TEST(GradientRules, OfProductsWithZeros) {
+  const Build product = [](GraphBuilder& b, const Values& x) {
+    return b.add("ReduceProd", {with_zeros(b, x[0], {3, 3}, {1, 1, 1, 0, 1, 1, 0, 1, 0}), ints(b, {1})});
+  };
+  check_gradient({{3, 3}}, product, {.known_extents_only = true});
+}
+
+// At a kink there is a convention instead of a difference.
+TEST(GradientRules, OfNormsOfZerosAreZero) {
+  for (const Build& norm : {node_with("ReduceL2", {{1}}), node("LpNormalization"),
+                            node("LpNormalization", {{"p", int64_t{1}}})}) {
+    GraphBuilder b("zeros");
+    const ValueId x = b.input("x", graph::tensor_type(DType::kF64, Shape{1, 3}));
+    const auto gradient = graph::differentiate(b, norm(b, {x}), std::vector{x});
+    ASSERT_TRUE(gradient.ok()) << gradient.error().message;
+    b.output((*gradient)[0]);
+    const auto graph = std::move(b).finish();
+    const auto outputs = runtime::interpret(*graph, std::vector{Tensor::zeros(DType::kF64, {1, 3})});
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+    EXPECT_EQ((*outputs)[0].to_doubles(), (std::vector<double>{0, 0, 0}));
+  }
+}
+
+TEST(GradientRules, OfRunningSums) {
+  for (const int64_t axis : {0, -1})
+    for (const int64_t exclusive : {0, 1})
+      for (const int64_t reverse : {0, 1})
+        check_gradient({{3, 4}}, [=](GraphBuilder& b, const Values& x) {
+          return b.add("CumSum", {x[0], b.constant("axis", Tensor::scalar_i64(axis))},
+                       {{"exclusive", exclusive}, {"reverse", reverse}});
+        });
+}
+
+TEST(GradientRules, OfTheLargestElements) {
+  for (const int64_t largest : {0, 1})
+    for (const int64_t axis : {0, 1})
+      check_gradient({{4, 5}}, [=](GraphBuilder& b, const Values& x) {
+        return b.add_many("TopK", {x[0], ints(b, {3})}, 2, {{"axis", axis}, {"largest", largest}})[0];
+      });
 }
 
 TEST(GradientRules, OfMatrixProducts) {
@@ -158,58 +244,6 @@ TEST(GradientRules, OfGemm) {
         check_gradient({left, right, bias}, node("Gemm", attributes));
       check_gradient({left, right}, node("Gemm", attributes));
     }
-}
-
-TEST(GradientRules, OfMovement) {
-  check_gradient({{2, 3, 5}}, node("Transpose"));
-  check_gradient({{2, 3, 5}}, node("Transpose", {{"perm", Ints{1, 2, 0}}}));
-  check_gradient({{2, 3, 4}}, node_with("Reshape", {{4, -1}}));
-  check_gradient({{2, 3, 4}}, node("Flatten", {{"axis", int64_t{2}}}));
-  check_gradient({{2, 1, 3}}, node_with("Squeeze", {{1}}));
-  check_gradient({{2, 3}}, node_with("Unsqueeze", {{0, 2}}));
-  check_gradient({{3, 1}}, node_with("Expand", {{2, 1, 4}}));
-  check_gradient({{}}, node_with("Expand", {{3}}));
-}
-
-TEST(GradientRules, OfJoiningAndSplitting) {
-  check_gradient({{2, 3}, {2, 1}, {2, 4}}, node("Concat", {{"axis", int64_t{-1}}}));
-  check_gradient({{2, 3}, {1, 3}}, node("Concat", {{"axis", int64_t{0}}}));
-  check_gradient({{2, 3}}, node("Concat", {{"axis", int64_t{0}}}));
-  const Build split = [](GraphBuilder& b, const Values& x) {
-    const Values parts = b.add_many("Split", {x[0], ints(b, {1, 3, 2})}, 3, {{"axis", int64_t{1}}});
-    return b.add("Mul", {parts[0], b.add("ReduceSum", {parts[2]})});  // the second part is not read
-  };
-  check_gradient({{2, 6}}, split);
-}
-
-TEST(GradientRules, OfSlices) {
-  const GradientOptions extents{.needs_extents = true};
-  const auto slice = [](Ints starts, Ints ends, Ints axes, Ints steps) {
-    return node_with("Slice", {starts, ends, axes, steps});
-  };
-  check_gradient({{4, 7}}, node_with("Slice", {{1, 2}, {3, 6}}), extents);
-  check_gradient({{4, 7}}, slice({-3}, {INT64_MAX}, {-1}, {1}), extents);
-  check_gradient({{4, 7}}, slice({0, 1}, {4, 7}, {0, 1}, {1, 2}), extents);
-  check_gradient({{4, 7}}, slice({6, -1}, {0, INT64_MIN}, {1, 0}, {-3, -1}), extents);
-  check_gradient({{4, 7}}, slice({5}, {100}, {1}, {3}), extents);
-  check_gradient({{4, 3}}, slice({2}, {2}, {1}, {1}), extents);  // nothing is left
-  check_gradient({{4, 3}}, slice({2}, {2}, {1}, {2}), extents);
-  check_gradient({{3, 5}}, node_with("Pad", {{1, 0, 2, 3}}));
-  check_gradient({{3, 5}}, node_with("Pad", {{0, -1, 2, -2}}));
-}
-
-TEST(GradientRules, OfGather) {
-  for (const int64_t axis : {0, 1, -1}) {
-    const Build gather = [=](GraphBuilder& b, const Values& x) {
-      const ValueId rows = b.constant("rows", Tensor::i64({2, 3}, Ints{0, 2, 2, -1, 1, 2}));
-      return b.add("Gather", {x[0], rows}, {{"axis", axis}});
-    };
-    check_gradient({{3, 4, 5}}, gather);
-  }
-  const Build one = [](GraphBuilder& b, const Values& x) {
-    return b.add("Gather", {x[0], b.constant("row", Tensor::scalar_i64(1))}, {{"axis", int64_t{1}}});
-  };
-  check_gradient({{2, 3}}, one);
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ void add_gradients(OpTable& table) {
   add_attention_gradients(table);
   add_resize_gradients(table);
   add_group_gradients(table);
+  add_einsum_gradients(table);
+  add_recurrent_gradients(table);
 }
 
 }  // namespace hone::graph

@@ -78,5 +78,7 @@ void add_indexing_gradients(OpTable&);
 void add_attention_gradients(OpTable&);
 void add_resize_gradients(OpTable&);
 void add_group_gradients(OpTable&);
+void add_einsum_gradients(OpTable&);
+void add_recurrent_gradients(OpTable&);
 
 }  // namespace hone::graph

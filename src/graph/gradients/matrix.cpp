@@ -1,4 +1,5 @@
 // Gradients of matrix products: matrix products with the other operand transposed.
+#include <algorithm>
 #include <numeric>
 
 #include "graph/gradients/context.h"
@@ -20,6 +21,13 @@ ValueId shared_matrix_gradient(GradientContext& c, ValueId a, ValueId g) {
   return c.add("MatMul", {transposed(c, c.add("Flatten", {a}, rows)), c.add("Flatten", {g}, rows)});
 }
 
+// Whether both are matrices in stacks of the same shape: nothing was broadcast.
+bool stacked_alike(const TensorType& a, const TensorType& b) {
+  if (a.rank() != b.rank() || a.rank() < 2) return false;
+  return std::equal(a.dims->begin(), a.dims->end() - 2, b.dims->begin(),
+                    [](const Dim& x, const Dim& y) { return x.same_as(y); });
+}
+
 // Vectors count as a row on the left, as a column on the right; stacks of matrices may be broadcast.
 Status matmul_rule(GradientContext& c) {
   ValueId a = c.input(0), b = c.input(1), g = c.gradient();
@@ -31,15 +39,20 @@ Status matmul_rule(GradientContext& c) {
   if (row) g = c.add("Unsqueeze", {g, c.ints({-2})});
   if (row) a = c.add("Unsqueeze", {a, c.ints({0})});
   if (column) b = c.add("Unsqueeze", {b, c.ints({1})});
+  HONE_CHECK(c.status());
+  const bool alike = stacked_alike(c.type(a), c.type(b));
+  const auto summed = [&](ValueId product, ValueId like) {
+    return alike ? product : c.summed_to(product, like);
+  };
   if (c.wants(0)) {
-    const ValueId da = c.summed_to(c.add("MatMul", {g, transposed(c, b)}), a);
+    const ValueId da = summed(c.add("MatMul", {g, transposed(c, b)}), a);
     c.set(0, row ? c.add("Squeeze", {da, c.ints({0})}) : da);
   }
   if (c.wants(1)) {
     const bool shared =
         c.type(a).has_rank() && c.type(a).rank() > 2 && c.type(b).has_rank() && c.type(b).rank() == 2;
     const ValueId db =
-        shared ? shared_matrix_gradient(c, a, g) : c.summed_to(c.add("MatMul", {transposed(c, a), g}), b);
+        shared ? shared_matrix_gradient(c, a, g) : summed(c.add("MatMul", {transposed(c, a), g}), b);
     c.set(1, column ? c.add("Squeeze", {db, c.ints({1})}) : db);
   }
   return {};

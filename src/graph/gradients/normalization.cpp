@@ -52,7 +52,7 @@ ValueId through_statistics(GradientContext& c, const Normalized& x, DType wide) 
   ValueId sum = kNoValue;
   const auto has = [&](std::size_t i) { return c.node().outputs.size() > i && c.gradient(i).valid(); };
   const ValueId count = elements_each(c, x.normal, x.inverse);
-  if (has(1)) sum = c.over(c.cast(c.gradient(1), wide), count);
+  if (has(1)) sum = c.add("Expand", {c.over(c.cast(c.gradient(1), wide), count), c.shape_of(x.normal)});
   if (has(2)) {
     const ValueId i = c.over(c.cast(c.gradient(2), wide), count);
     const ValueId part = c.negative(c.times(c.times(x.normal, i), c.times(x.inverse, x.inverse)));
@@ -160,7 +160,7 @@ ValueId through_running(GradientContext& c, const Normalized& x, int64_t rank, D
     if (c.wants(i + 2)) c.set(i + 2, c.times(c.gradient(i), momentum));
     ValueId part = c.times(by_channel(c, c.gradient(i), rank, wide), 1 - momentum);
     part = c.over(part, elements_each(c, x.normal, x.inverse));
-    part = i == 1 ? c.plus(part, c.times(x.centred, 0)) : c.times(c.times(part, x.centred), 2);
+    part = i == 1 ? c.add("Expand", {part, c.shape_of(x.centred)}) : c.times(c.times(part, x.centred), 2);
     sum = sum.valid() ? c.plus(sum, part) : part;
   }
   return sum;
