@@ -3,7 +3,7 @@ BUILD := build
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := build
-.PHONY: build all test test-cuda wheel test-wheel demo install format check clean help dependencies
+.PHONY: build all test test-cuda wheel test-wheel demo demo-train install format check clean help dependencies
 
 build: configure  ## install what is missing and build the program: build/hone
 	@cmake --build $(BUILD) -j $(JOBS) --target hone
@@ -22,6 +22,9 @@ test-wheel: wheel  ## build the Python package and test it in an environment of 
 
 demo:  ## build, make a U-Net, run the whole loop on it, and name the report to open
 	@tools/demo
+
+demo-train:  ## build, and train a small U-Net on synthetic microscopy
+	@tools/demo-train
 
 PREFIX ?= /usr/local
 install: build  ## install program, manual page and completions under PREFIX (/usr/local)

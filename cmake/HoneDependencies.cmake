@@ -15,9 +15,14 @@ find_package(dnnl CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(BLOSC REQUIRED IMPORTED_TARGET blosc)
+find_package(TIFF REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc)
 pkg_check_modules(LIBDW QUIET IMPORTED_TARGET libdw)  # elfutils: stacks of native code of observed programs
 if(NOT LIBDW_FOUND)
   message(STATUS "no libdw (libdw-dev): hone profile names no lines of native code")
 endif()
 find_path(HONE_PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)  # ONNX and Perfetto protobuf; headers only
+find_path(HONE_TOML_INCLUDE toml++/toml.h REQUIRED)  # recipes; headers only

@@ -83,6 +83,7 @@ void add_profile_command(Program&);
 void add_run_command(Program&);
 void add_show_command(Program&);
 void add_top_command(Program&);
+void add_train_command(Program&);
 void add_zoo_command(Program&);
 
 }  // namespace hone::apps

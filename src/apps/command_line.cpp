@@ -12,7 +12,7 @@
 
 #include "apps/command.h"
 #include "apps/help.h"
-#include "apps/spelling.h"
+#include "core/spelling.h"
 #include "core/version.h"
 #include "report/text.h"
 

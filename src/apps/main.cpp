@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   apps::add_bench_command(program);
   apps::add_show_command(program);
   apps::add_optimize_command(program);
+  apps::add_train_command(program);
   apps::add_run_command(program);
   apps::add_conformance_command(program);
   apps::add_zoo_command(program);

@@ -12,12 +12,12 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/spelling.h"
+#include "core/spelling.h"
 #include "core/file.h"
 #include "core/memory_budget.h"
+#include "core/npy/npy.h"
 #include "graph/random_seeds.h"
 #include "lab/machine.h"
-#include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 #include "passes/pipeline.h"
 #include "plugin/plugin.h"
@@ -165,7 +165,7 @@ Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>
       return usage_error(fmt::format("--input '{}' should read NAME=FILE.npy", text));
     const std::string name = text.substr(0, at);
     if (tensors.contains(name)) return usage_error(fmt::format("--input {} is given twice", name));
-    HONE_ASSIGN(tensors[name], model::read_npy(text.substr(at + 1)));
+    HONE_ASSIGN(tensors[name], read_npy(text.substr(at + 1)));
   }
   return tensors;
 }

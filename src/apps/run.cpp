@@ -9,7 +9,7 @@
 #include "apps/model_options.h"
 #include "core/file.h"
 #include "core/file_names.h"
-#include "model/npy/npy.h"
+#include "core/npy/npy.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
 #include "runtime/execute.h"
@@ -94,7 +94,7 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = names[i];
     const std::string path = folder + "/" + files[i];
-    HONE_CHECK(model::write_npy(path, outputs[i]));
+    HONE_CHECK(write_npy(path, outputs[i]));
     fmt::print("{}: {}{}\n", path, dtype_name(outputs[i].dtype()), shape_text(outputs[i].shape()));
     rows.push_back({{"name", name},
                     {"file", path},

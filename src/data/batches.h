@@ -5,10 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "data/dataset.h"
-
 #include "core/result.h"
 #include "core/tensor.h"
+#include "data/dataset.h"
 
 namespace hone::data {
 

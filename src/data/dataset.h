@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/hash.h"
 #include "core/result.h"
 #include "core/shape.h"
 #include "core/tensor.h"
+#include "data/stages.h"
 
 namespace hone::data {
 
@@ -34,6 +36,15 @@ class Dataset {
   // Sample `index` of [0, size()), decoded, the same each time. An error names the file and what is wrong with it.
   virtual Result<Sample> read(int64_t index) const = 0;
   virtual std::string name_of(int64_t index) const = 0;  // for people: the file, and the place in it
+
+  // read(), and what it took. Who reads files tells reading from decoding; else all of it counts as decoding.
+  virtual Result<Sample> read_timed(int64_t index, StageTimes& times) const {
+    const StageTimer timer(times, Stage::kDecode);
+    return read(index);
+  }
+  // A number that is another one when what the sample is made of has changed: name, size and date of its files.
+  // What keeps decoded samples on disk asks it.
+  virtual uint64_t version_of(int64_t index) const { return fnv1a(name_of(index)); }
 };
 
 }  // namespace hone::data

@@ -8,8 +8,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "core/npy/npy.h"
 #include "graph/builder.h"
-#include "model/npy/npy.h"
 #include "model/onnx/writer.h"
 
 namespace hone::testing_support {
@@ -190,7 +190,7 @@ void write_long_network(const std::filesystem::path& path) {
 void write_f32_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, float value) {
   Tensor tensor(DType::kF32, shape);
   std::fill_n(tensor.as<float>().begin(), tensor.size(), value);
-  must(model::write_npy(path, tensor));
+  must(write_npy(path, tensor));
 }
 
 std::string read_text(const std::filesystem::path& path) {

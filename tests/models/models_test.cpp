@@ -12,6 +12,7 @@
 #include "tests/models/precisions.h"
 #include <gmock/gmock.h>
 
+#include "core/npy/npy.h"
 #include "core/testing/source_folder.h"
 #include "graph/group_kind.h"
 #include "lab/conformance/conformance.h"
@@ -21,7 +22,6 @@
 #include "lab/prepared.h"
 #include "lab/where_it_runs.h"
 #include "model/conformance/cases.h"
-#include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
@@ -306,14 +306,14 @@ TEST(RunCommand, PlansAModelWhoseShapesTheDataSettle) {
   std::vector<std::string> arguments = {"run", test.model.string(), "--out", (folder / "out").string()};
   for (std::size_t i = 0; i < data->inputs.size(); ++i) {
     const std::string name = graph->value(graph->inputs()[i]).name;
-    ASSERT_TRUE(model::write_npy(folder / (name + ".npy"), data->inputs[i]).ok());
+    ASSERT_TRUE(write_npy(folder / (name + ".npy"), data->inputs[i]).ok());
     arguments.insert(arguments.end(), {"--input", name + "=" + (folder / (name + ".npy")).string()});
   }
   const auto result = testing_support::run_hone(arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("plan of"));
   const std::string output = graph->value(graph->outputs()[0]).name;
-  const auto written = model::read_npy(folder.path() / "out" / (output + ".npy"));
+  const auto written = read_npy(folder.path() / "out" / (output + ".npy"));
   ASSERT_TRUE(written.ok()) << written.error().message;
   expect_same(std::span(&*written, 1), data->outputs, "hone run");
 }

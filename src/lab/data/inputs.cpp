@@ -10,7 +10,7 @@
 
 #include "core/hash.h"
 #include "core/philox.h"
-#include "lab/data/microscopy.h"
+#include "data/microscopy.h"
 
 namespace hone::lab {
 namespace {
@@ -122,13 +122,13 @@ void fill_any(Tensor& tensor, const std::function<double(int64_t)>& value) {
 }
 
 Result<Tensor> make_images(const InputSpec& spec, uint64_t seed) {
-  MicroscopyOptions options;
+  data::MicroscopyOptions options;
   options.images = spec.shape[0];
   options.channels = spec.shape[1];
   options.height = spec.shape[2];
   options.width = spec.shape[3];
   options.seed = seed;
-  HONE_ASSIGN(Microscopy microscopy, synthesise_microscopy(options));
+  HONE_ASSIGN(data::Microscopy microscopy, data::synthesise_microscopy(options));
   return std::move(microscopy.images);
 }
 

@@ -19,11 +19,20 @@ struct Common {
 // of a microscopy image. `levels` halvings, so `size` must be a multiple of 2^levels.
 struct UnetSizes {
   int64_t size = 256;
+  int64_t channels = 3;  // of the image
   int64_t base = 64;
   int64_t levels = 4;
   int64_t classes = 3;  // background, cell, border
 };
 Result<Built> build_unet(const Common& common, const UnetSizes& sizes = {});
+
+// For 28 x 28 pictures of digits: small enough to be trained in seconds.
+struct DigitsSizes {
+  int64_t size = 28;
+  int64_t base = 16;
+  int64_t classes = 10;
+};
+Result<Built> build_digits(const Common& common, const DigitsSizes& sizes = {});
 
 // ResNet v1.5 (He et al. 2015; stride in the 3 x 3 convolution) of bottleneck blocks, as in torchvision.
 struct ResnetSizes {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ struct ZooOptions {
   uint64_t seed = 0;  // of the weights: the same seed, the same file
   int64_t batch = 0;  // 0: the symbol "batch"
   int64_t size = 0;   // 0: the model's default
+  // Other extents than the published ones: "classes", "layers", "base", … An unknown one is an error that lists those
+  // of the model.
+  std::map<std::string, int64_t> sizes = {};
 };
 Result<graph::Graph> build_zoo_model(std::string_view name, const ZooOptions& options = {});
 

@@ -1,0 +1,281 @@
+#include "data/image/image_sets.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "data/file_bytes.h"
+#include "data/image/image_list.h"
+#include "data/table/csv.h"
+
+namespace hone::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ImageSet final : public Dataset {
+ public:
+  ImageSet(std::vector<ImagePart> parts, Pages pages, const ImageLimits& limits, Field field,
+           Tensor labels = {})
+      : parts_(std::move(parts)),
+        pages_(pages),
+        limits_(limits),
+        fields_{std::move(field)},
+        labels_(std::move(labels)) {
+    if (labels_.defined()) fields_.push_back({"label", labels_.dtype(), {}});
+  }
+  std::span<const Field> fields() const override { return fields_; }
+  int64_t size() const override { return std::ssize(parts_); }
+  std::string name_of(int64_t index) const override { return part(index).name(); }
+  uint64_t version_of(int64_t index) const override {
+    return file_version(part(index).path) + static_cast<uint64_t>(part(index).part);
+  }
+  Result<Sample> read(int64_t index) const override {
+    StageTimes ignored;
+    return read_timed(index, ignored);
+  }
+  Result<Sample> read_timed(int64_t index, StageTimes& times) const override {
+    HONE_ASSIGN(Tensor image, read_part(part(index), pages_, limits_, times));
+    const Status fits = check_depth(image, fields_[0]);
+    if (!fits.ok()) return fits.error().within(name_of(index));
+    Sample sample = {std::move(image)};
+    if (labels_.dtype() == DType::kI64) sample.push_back(Tensor::scalar_i64(labels_.int_at(index)));
+    if (labels_.dtype() == DType::kF32)
+      sample.push_back(Tensor::scalar_f32(static_cast<float>(labels_.at(index))));
+    return sample;
+  }
+
+ private:
+  const ImagePart& part(int64_t index) const { return parts_[static_cast<std::size_t>(index)]; }
+  std::vector<ImagePart> parts_;
+  Pages pages_;
+  ImageLimits limits_;
+  std::vector<Field> fields_;
+  Tensor labels_;  // undefined: none
+};
+
+// Masks are labels: small unsigned numbers. Others come out as i32.
+Result<Tensor> clean_mask(Tensor mask, MaskValues values, int64_t classes) {
+  if (mask.shape()[0] != 1) {
+    if (values != MaskValues::kBinary)
+      return unsupported(
+          fmt::format("it has {} channels, a mask of classes has one; save class numbers as grey values",
+                      mask.shape()[0]));
+  }
+  if (values == MaskValues::kBinary) {
+    Shape shape = mask.shape();
+    const int64_t channels = std::exchange(shape[0], 1);
+    Tensor binary = Tensor::zeros(DType::kU8, shape);
+    // Colour masks: what any colour marks. Alpha (the fourth, or the second of two) marks nothing.
+    const int64_t colours = channels == 2 || channels == 4 ? channels - 1 : channels;
+    const int64_t pixels = binary.size();
+    auto out = binary.as<uint8_t>();
+    for (int64_t i = 0; i < colours * pixels; ++i)
+      if (mask.at(i) != 0) out[static_cast<std::size_t>(i % pixels)] = 1;
+    return binary;
+  }
+  if (is_float(mask.dtype()) || dtype_size(mask.dtype()) > 4)
+    return unsupported(fmt::format("its values are {}; save class numbers as 8 or 16 bit integers",
+                                   dtype_name(mask.dtype())));
+  if (classes > 0)
+    for (int64_t i = 0; i < mask.size(); ++i)
+      if (mask.int_at(i) < 0 || mask.int_at(i) >= classes)
+        return corrupt(
+            fmt::format("it holds the value {}, but there are {} classes (0 to {}); masks of black and white "
+                        "are binary",
+                        mask.int_at(i), classes, classes - 1));
+  return mask;
+}
+
+class PairSet final : public Dataset {
+ public:
+  PairSet(std::vector<ImagePart> images, std::vector<ImagePart> masks, PairOptions options,
+          std::vector<Field> fields)
+      : images_(std::move(images)),
+        masks_(std::move(masks)),
+        options_(std::move(options)),
+        fields_(std::move(fields)) {}
+  std::span<const Field> fields() const override { return fields_; }
+  int64_t size() const override { return std::ssize(images_); }
+  std::string name_of(int64_t index) const override {
+    return images_[static_cast<std::size_t>(index)].name();
+  }
+  uint64_t version_of(int64_t index) const override {
+    const auto i = static_cast<std::size_t>(index);
+    return file_version(images_[i].path) * 31 + file_version(masks_[i].path) * 7 +
+           static_cast<uint64_t>(images_[i].part * 2 + (options_.mask_values == MaskValues::kBinary));
+  }
+  Result<Sample> read(int64_t index) const override {
+    StageTimes ignored;
+    return read_timed(index, ignored);
+  }
+  Result<Sample> read_timed(int64_t index, StageTimes& times) const override {
+    const auto i = static_cast<std::size_t>(index);
+    HONE_ASSIGN(Tensor image, read_part(images_[i], options_.pages, options_.limits, times));
+    HONE_ASSIGN(Tensor raw, read_part(masks_[i], options_.pages, options_.limits, times));
+    const StageTimer timer(times, Stage::kDecode);
+    auto mask = clean_mask(std::move(raw), options_.mask_values, options_.classes);
+    if (!mask.ok()) return mask.error().within("mask " + masks_[i].name());
+    const Status fits = check_depth(image, fields_[0]);
+    if (!fits.ok()) return fits.error().within(images_[i].name());
+    const Status mask_fits = check_depth(*mask, fields_[1]);
+    if (!mask_fits.ok()) return mask_fits.error().within("mask " + masks_[i].name());
+    if (!std::equal(image.shape().begin() + 1, image.shape().end(), mask->shape().begin() + 1,
+                    mask->shape().end()))
+      return corrupt(fmt::format("{}: the image is {}, its mask '{}' is {}: a mask has the size of its image",
+                                 images_[i].name(), shape_text(image.shape()), masks_[i].name(),
+                                 shape_text(mask->shape())));
+    return Sample{std::move(image), *std::move(mask)};
+  }
+
+ private:
+  std::vector<ImagePart> images_, masks_;
+  PairOptions options_;
+  std::vector<Field> fields_;
+};
+
+Error unmatched(const char* what, const fs::path& path, const char* other, const fs::path& folder,
+                const std::string& stem, const std::string& suffix) {
+  return invalid(fmt::format(
+      "the {} '{}' has no {}: '{}' holds no '{}{}' with an image's extension; add it, or take the "
+      "{} away",
+      what, path.string(), other, folder.string(), stem, suffix, what));
+}
+
+Result<Tensor> labels_from(const Table& table, std::size_t column, int64_t classes,
+                           std::vector<std::string>& names) {
+  std::vector<int64_t> integers;
+  std::vector<float> numbers;
+  for (const auto& row : table.rows) {
+    const std::string& text = row.cells[column];
+    int64_t integer = 0;
+    float number = 0;
+    const char* const end = text.data() + text.size();
+    if (const auto r = std::from_chars(text.data(), end, integer); r.ec == std::errc() && r.ptr == end)
+      integers.push_back(integer);
+    if (const auto r = std::from_chars(text.data(), end, number); r.ec == std::errc() && r.ptr == end)
+      numbers.push_back(number);
+  }
+  const auto count = static_cast<int64_t>(table.rows.size());
+  if (std::ssize(integers) == count) {
+    for (std::size_t i = 0; i < integers.size(); ++i)
+      if (integers[i] < 0 || (classes > 0 && integers[i] >= classes))
+        return invalid(fmt::format("line {}: the label {} is out of range: there are {} classes, from 0",
+                                   table.rows[i].line, integers[i], classes > 0 ? classes : 0));
+    return Tensor::i64({count}, integers);
+  }
+  if (std::ssize(numbers) == count) return Tensor::f32({count}, numbers);
+  std::set<std::string> different;
+  for (const auto& row : table.rows) different.insert(row.cells[column]);
+  names.assign(different.begin(), different.end());
+  integers.clear();
+  for (const auto& row : table.rows)
+    integers.push_back(std::lower_bound(names.begin(), names.end(), row.cells[column]) - names.begin());
+  return Tensor::i64({count}, integers);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Dataset>> open_pairs(const PairOptions& options) {
+  HONE_ASSIGN(const auto images, list_images(options.images, options.image_suffix));
+  HONE_ASSIGN(const auto masks, list_images(options.masks, options.mask_suffix));
+  std::vector<ImagePart> image_parts, mask_parts;
+  for (const auto& [stem, path] : images) {
+    if (options.images == options.masks && options.image_suffix.empty() &&
+        stem.ends_with(options.mask_suffix))
+      continue;  // a mask in the folder of the images
+    const auto mask = masks.find(stem);
+    if (mask == masks.end())
+      return unmatched("image", path, "mask", options.masks, stem, options.mask_suffix);
+    HONE_ASSIGN(const auto parts, parts_of(path, options.pages, options.limits));
+    HONE_ASSIGN(const auto other_parts, parts_of(mask->second, options.pages, options.limits));
+    if (parts.size() != other_parts.size())
+      return invalid(fmt::format("'{}' has {} parts, its mask '{}' has {}", path.string(), parts.size(),
+                                 mask->second.string(), other_parts.size()));
+    image_parts.insert(image_parts.end(), parts.begin(), parts.end());
+    mask_parts.insert(mask_parts.end(), other_parts.begin(), other_parts.end());
+  }
+  for (const auto& [stem, path] : masks)
+    if (!images.contains(stem))
+      return unmatched("mask", path, "image", options.images, stem, options.image_suffix);
+  HONE_ASSIGN(Field image, image_field("image", image_parts, options.pages, options.limits));
+  HONE_ASSIGN(Field mask, image_field("mask", mask_parts, options.pages, options.limits));
+  if (options.mask_values == MaskValues::kBinary) {
+    mask.dtype = DType::kU8;
+    mask.shape[0] = 1;
+  }
+  return std::shared_ptr<const Dataset>(
+      std::make_shared<PairSet>(std::move(image_parts), std::move(mask_parts), options,
+                                std::vector<Field>{std::move(image), std::move(mask)}));
+}
+
+Result<ClassFolders> open_class_folders(const fs::path& folder, const ImageLimits& limits) {
+  std::error_code failed;
+  std::set<std::string> names;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
+    if (it->is_directory() && !it->path().filename().string().starts_with('.'))
+      names.insert(it->path().filename().string());
+  if (failed) return not_found(fmt::format("cannot list '{}': {}", folder.string(), failed.message()));
+  if (names.empty())
+    return invalid(
+        fmt::format("'{}' holds no folders: each class is a folder of images in it", folder.string()));
+  ClassFolders result;
+  std::vector<ImagePart> parts;
+  std::vector<int64_t> labels;
+  for (const std::string& name : names) {
+    HONE_ASSIGN(const auto images, list_images(folder / name, ""));
+    for (const auto& [stem, path] : images) {
+      parts.push_back({path, 0, 1});
+      labels.push_back(std::ssize(result.classes));
+    }
+    result.classes.push_back(name);
+  }
+  HONE_ASSIGN(Field field, image_field("image", parts, Pages::kFirst, limits));
+  const Shape count = {std::ssize(labels)};
+  result.dataset = std::make_shared<ImageSet>(std::move(parts), Pages::kFirst, limits, std::move(field),
+                                              Tensor::i64(count, labels));
+  return result;
+}
+
+Result<ClassFolders> open_labelled_images(const TableOptions& options) {
+  HONE_ASSIGN(const Table table, read_table(options.table));
+  const auto within = [&](const Error& error) { return error.within(options.table.string()); };
+  const auto files = table.column(options.file_column), labels = table.column(options.label_column);
+  if (!files.ok()) return within(files.error());
+  if (!labels.ok()) return within(labels.error());
+  if (table.rows.empty()) return within(invalid("the table has a heading but no rows"));
+  ClassFolders result;
+  std::vector<ImagePart> parts;
+  std::error_code failed;
+  for (const auto& row : table.rows) {
+    parts.push_back({options.folder / row.cells[*files], 0, 1});
+    if (!fs::is_regular_file(parts.back().path, failed))
+      return within(
+          not_found(fmt::format("line {}: there is no file '{}'", row.line, parts.back().path.string())));
+  }
+  auto values = labels_from(table, *labels, options.classes, result.classes);
+  if (!values.ok()) return within(values.error());
+  HONE_ASSIGN(Field field, image_field("image", parts, Pages::kFirst, options.limits));
+  result.dataset = std::make_shared<ImageSet>(std::move(parts), Pages::kFirst, options.limits,
+                                              std::move(field), *std::move(values));
+  return result;
+}
+
+Result<std::shared_ptr<const Dataset>> open_images(const fs::path& folder, Pages pages,
+                                                   const ImageLimits& limits) {
+  HONE_ASSIGN(const auto images, list_images(folder, ""));
+  std::vector<ImagePart> parts;
+  for (const auto& [stem, path] : images) {
+    HONE_ASSIGN(const auto of_file, parts_of(path, pages, limits));
+    parts.insert(parts.end(), of_file.begin(), of_file.end());
+  }
+  HONE_ASSIGN(Field field, image_field("image", parts, pages, limits));
+  return std::shared_ptr<const Dataset>(
+      std::make_shared<ImageSet>(std::move(parts), pages, limits, std::move(field)));
+}
+
+}  // namespace hone::data

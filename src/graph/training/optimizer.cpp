@@ -1,0 +1,263 @@
+#include "graph/training/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fnmatch.h>
+
+namespace hone::graph {
+namespace {
+
+// What parameters must share to be updated by one node.
+struct UpdateGroup {
+  double rate_factor = 1;
+  double weight_decay = 0;
+  std::vector<TrainedParameter> parameters;
+  std::vector<std::size_t> places;  // among all parameters
+};
+
+class UpdateEmitter {
+ public:
+  UpdateEmitter(GraphBuilder& builder, const Optimizer& optimizer, const UpdateScalars& scalars)
+      : b_(builder), o_(optimizer), scalars_(scalars) {}
+
+  std::vector<ValueId> run(std::span<const TrainedParameter> parameters) {
+    std::vector<ValueId> next(parameters.size());
+    for (const UpdateGroup& group : grouped(parameters)) {
+      const std::vector<ValueId> updated = update(group);
+      for (std::size_t i = 0; i < updated.size(); ++i) next[group.places[i]] = updated[i];
+    }
+    return next;
+  }
+
+ private:
+  std::vector<UpdateGroup> grouped(std::span<const TrainedParameter> parameters) const;
+  std::vector<ValueId> update(const UpdateGroup& group);
+  std::vector<ValueId> sgd(const UpdateGroup& group);
+  std::vector<ValueId> adamw(const UpdateGroup& group, ValueId rate);
+  ValueId lion(const TrainedParameter& p, const UpdateGroup& group);
+  ValueId lamb(const TrainedParameter& p, const UpdateGroup& group);
+  ValueId muon(const TrainedParameter& p, const UpdateGroup& group);
+  ValueId orthogonalised(ValueId matrix, bool tall);
+  std::vector<ValueId> many(const char* op, std::vector<ValueId> scalars, const UpdateGroup& group,
+                            const std::vector<std::string>& moments, Attributes attributes);
+
+  // A state of the parameter's type: what it is called, and its value now.
+  ValueId moment(const std::string& prefix, const TrainedParameter& p) {
+    return b_.input(prefix + p.name, b_.type(p.value));
+  }
+  ValueId op(const char* name, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    return b_.add(name, std::move(inputs), std::move(attributes), std::string("update.") + name);
+  }
+  ValueId number(double value) {
+    return b_.constant("update.number", Tensor::scalar_f32(static_cast<float>(value)));
+  }
+  ValueId times(ValueId a, ValueId b) { return op("Mul", {a, b}); }
+  ValueId times(ValueId a, double b) { return op("Mul", {a, number(b)}); }
+  ValueId plus(ValueId a, ValueId b) { return op("Add", {a, b}); }
+  ValueId minus(ValueId a, ValueId b) { return op("Sub", {a, b}); }
+  // keep · a + (1 - keep) · b
+  ValueId mixed(double keep, ValueId a, ValueId b) { return plus(times(a, keep), times(b, 1 - keep)); }
+  ValueId scaled_gradient(const TrainedParameter& p) {
+    return scalars_.scale.valid() ? times(p.gradient, scalars_.scale) : p.gradient;
+  }
+  ValueId rate_of(double factor) { return factor == 1 ? scalars_.rate : times(scalars_.rate, factor); }
+  // x · (1 - rate · decay)
+  ValueId decayed(ValueId x, ValueId rate, double decay) {
+    return decay == 0 ? x : times(x, minus(number(1), times(rate, decay)));
+  }
+  ValueId norm(ValueId x) {
+    return op("Sqrt", {op("ReduceSumSquare", {x}, {{"keepdims", int64_t{0}}})});
+  }
+  // 1 - beta^t of the update that is being made, t from 1.
+  ValueId correction(double beta) {
+    const ValueId t = plus(op("Cast", {scalars_.updates}, {{"to", int64_t{1}}}), number(1));
+    return minus(number(1), op("Exp", {times(t, std::log(beta))}));
+  }
+
+  GraphBuilder& b_;
+  const Optimizer& o_;
+  const UpdateScalars& scalars_;
+};
+
+bool is_matrix(const GraphBuilder& b, const TrainedParameter& p) { return b.type(p.value).rank() == 2; }
+
+std::vector<UpdateGroup> UpdateEmitter::grouped(std::span<const TrainedParameter> parameters) const {
+  std::map<std::tuple<double, double, bool>, UpdateGroup> groups;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const TrainedParameter& p = parameters[i];
+    double factor = 1;
+    double decay = o_.decay_vectors || b_.type(p.value).rank() >= 2 ? o_.weight_decay : 0;
+    for (const ParameterGroup& group : o_.groups) {
+      const auto fits = [&](const std::string& pattern) { return matches_pattern(pattern, p.name); };
+      if (std::none_of(group.match.begin(), group.match.end(), fits)) continue;
+      factor = group.rate;
+      if (group.weight_decay) decay = *group.weight_decay;
+      break;
+    }
+    const bool apart = o_.kind == OptimizerKind::kMuon && !is_matrix(b_, p);
+    UpdateGroup& group = groups[{factor, decay, apart}];
+    group.rate_factor = factor;
+    group.weight_decay = decay;
+    group.parameters.push_back(p);
+    group.places.push_back(i);
+  }
+  std::vector<UpdateGroup> list;
+  for (auto& [key, group] : groups) list.push_back(std::move(group));
+  return list;
+}
+
+std::vector<ValueId> UpdateEmitter::update(const UpdateGroup& group) {
+  if (o_.kind == OptimizerKind::kSgd) return sgd(group);
+  if (o_.kind == OptimizerKind::kAdam || o_.kind == OptimizerKind::kAdamW)
+    return adamw(group, rate_of(group.rate_factor));
+  if (o_.kind == OptimizerKind::kMuon && !is_matrix(b_, group.parameters.front()))
+    return adamw(group, rate_of(group.rate_factor * o_.vector_rate / o_.rate));
+  std::vector<ValueId> next;
+  for (const TrainedParameter& p : group.parameters) {
+    next.push_back(o_.kind == OptimizerKind::kLion   ? lion(p, group)
+                   : o_.kind == OptimizerKind::kLamb ? lamb(p, group)
+                                                     : muon(p, group));
+  }
+  return next;
+}
+
+std::vector<ValueId> UpdateEmitter::many(const char* name, std::vector<ValueId> inputs, const UpdateGroup& group,
+                                         const std::vector<std::string>& moments, Attributes attributes) {
+  std::vector<ValueId> states;
+  for (const TrainedParameter& p : group.parameters) inputs.push_back(p.value);
+  for (const TrainedParameter& p : group.parameters) inputs.push_back(p.gradient);
+  for (const std::string& prefix : moments)
+    for (const TrainedParameter& p : group.parameters) states.push_back(moment(prefix, p));
+  inputs.insert(inputs.end(), states.begin(), states.end());
+  const std::size_t count = group.parameters.size();
+  std::vector<ValueId> next =
+      b_.add_many(name, std::move(inputs), count + states.size(), std::move(attributes), "update");
+  for (std::size_t i = 0; i < states.size(); ++i) b_.next_value(states[i], next[count + i]);
+  next.resize(count);
+  return next;
+}
+
+std::vector<ValueId> UpdateEmitter::sgd(const UpdateGroup& group) {
+  Attributes attributes;
+  if (group.weight_decay != 0) attributes.set("weight_decay", static_cast<float>(group.weight_decay));
+  if (o_.momentum != 0) attributes.set("momentum", static_cast<float>(o_.momentum));
+  if (o_.momentum != 0 && o_.nesterov) attributes.set("nesterov", int64_t{1});
+  std::vector<std::string> moments;
+  if (o_.momentum != 0) moments.push_back("sgd.v.");
+  return many("hone.Sgd", {rate_of(group.rate_factor), scalars_.scale}, group, moments, std::move(attributes));
+}
+
+std::vector<ValueId> UpdateEmitter::adamw(const UpdateGroup& group, ValueId rate) {
+  const bool coupled = o_.kind == OptimizerKind::kAdam && group.weight_decay != 0;
+  UpdateGroup with = group;
+  ValueId scale = scalars_.scale;
+  if (coupled) {
+    for (TrainedParameter& p : with.parameters)
+      p.gradient = plus(scaled_gradient(p), times(p.value, group.weight_decay));
+    scale = kNoValue;
+  }
+  const Attributes attributes = {{"beta1", static_cast<float>(o_.beta1)},
+                                 {"beta2", static_cast<float>(o_.beta2)},
+                                 {"epsilon", static_cast<float>(o_.epsilon)},
+                                 {"weight_decay", coupled ? 0.0F : static_cast<float>(group.weight_decay)}};
+  return many("hone.AdamW", {rate, scalars_.updates, scale}, with, {"adam.m.", "adam.v."}, attributes);
+}
+
+// u = sign(beta1·m + (1 - beta1)·g);  x' = x·(1 - rate·decay) - rate·u;  m' = beta2·m + (1 - beta2)·g.
+ValueId UpdateEmitter::lion(const TrainedParameter& p, const UpdateGroup& group) {
+  const ValueId m = moment("lion.m.", p);
+  const ValueId g = scaled_gradient(p);
+  const ValueId rate = rate_of(group.rate_factor);
+  const ValueId direction = op("Sign", {mixed(o_.beta1, m, g)});
+  b_.next_value(m, mixed(o_.beta2, m, g));
+  return minus(decayed(p.value, rate, group.weight_decay), times(direction, rate));
+}
+
+// r = m̂ / (√v̂ + epsilon) + decay·x;  x' = x - rate·(|x| / |r|)·r, the quotient being 1 where either norm is 0.
+ValueId UpdateEmitter::lamb(const TrainedParameter& p, const UpdateGroup& group) {
+  const ValueId m = moment("lamb.m.", p);
+  const ValueId v = moment("lamb.v.", p);
+  const ValueId g = scaled_gradient(p);
+  const ValueId next_m = mixed(o_.beta1, m, g);
+  const ValueId next_v = mixed(o_.beta2, v, times(g, g));
+  b_.next_value(m, next_m);
+  b_.next_value(v, next_v);
+  const ValueId root = op("Sqrt", {op("Div", {next_v, correction(o_.beta2)})});
+  ValueId r = op("Div", {op("Div", {next_m, correction(o_.beta1)}), plus(root, number(o_.epsilon))});
+  if (group.weight_decay != 0) r = plus(r, times(p.value, group.weight_decay));
+  const ValueId of_x = norm(p.value);
+  const ValueId of_r = norm(r);
+  const ValueId either_zero = op("Equal", {times(of_x, of_r), number(0)});
+  const ValueId divisor = op("Where", {either_zero, number(1), of_r});
+  const ValueId trust = op("Where", {either_zero, number(1), op("Div", {of_x, divisor})});
+  return minus(p.value, times(r, times(trust, rate_of(group.rate_factor))));
+}
+
+// m' = momentum·m + (1 - momentum)·g; the update is g mixed with m' in the same way (Nesterov) or m', made
+// orthogonal, times √max(1, rows / columns).
+ValueId UpdateEmitter::muon(const TrainedParameter& p, const UpdateGroup& group) {
+  const ValueId m = moment("muon.m.", p);
+  const ValueId g = scaled_gradient(p);
+  const ValueId rate = rate_of(group.rate_factor);
+  const ValueId next_m = mixed(o_.momentum, m, g);
+  b_.next_value(m, next_m);
+  const Shape shape = b_.type(p.value).shape();
+  const ValueId direction =
+      orthogonalised(o_.nesterov ? mixed(o_.momentum, next_m, g) : next_m, shape[0] > shape[1]);
+  const double factor = std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
+  return minus(decayed(p.value, rate, group.weight_decay), times(direction, times(rate, factor)));
+}
+
+// Five steps of Newton and Schulz's iteration with the coefficients that Muon's authors chose for speed: singular
+// values end near 1, not at it.
+ValueId UpdateEmitter::orthogonalised(ValueId x, bool tall) {
+  constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
+  const auto transposed = [&](ValueId value) { return op("Transpose", {value}, {{"perm", Ints{1, 0}}}); };
+  if (tall) x = transposed(x);
+  x = op("Div", {x, op("Max", {norm(x), number(1e-7)})});
+  for (int i = 0; i < 5; ++i) {
+    const ValueId a = op("MatMul", {x, transposed(x)});
+    const ValueId b = plus(times(a, kB), times(op("MatMul", {a, a}), kC));
+    x = plus(times(x, kA), op("MatMul", {b, x}));
+  }
+  return tall ? transposed(x) : x;
+}
+
+}  // namespace
+
+std::span<const std::string_view> optimizer_names() {
+  static constexpr std::array<std::string_view, 6> kNames = {"sgd", "adam", "adamw", "lion", "lamb", "muon"};
+  return kNames;
+}
+
+bool matches_pattern(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+}
+
+std::vector<ValueId> emit_updates(GraphBuilder& builder, const Optimizer& optimizer,
+                                  std::span<const TrainedParameter> parameters, const UpdateScalars& scalars) {
+  return UpdateEmitter(builder, optimizer, scalars).run(parameters);
+}
+
+ValueId emit_global_norm(GraphBuilder& builder, std::span<const TrainedParameter> parameters) {
+  std::vector<ValueId> squares;
+  for (const TrainedParameter& p : parameters)
+    squares.push_back(builder.add("ReduceSumSquare", {p.gradient}, {{"keepdims", int64_t{0}}}, "norm.square"));
+  const ValueId sum = squares.size() == 1 ? squares.front() : builder.add("Sum", squares, {}, "norm.sum");
+  return builder.add("Sqrt", {sum}, {}, "norm.root");
+}
+
+ValueId emit_clip_scale(GraphBuilder& builder, ValueId norm, double most) {
+  const auto number = [&](double value) {
+    return builder.constant("clip.number", Tensor::scalar_f32(static_cast<float>(value)));
+  };
+  const ValueId safe = builder.add("Add", {norm, number(1e-6)}, {}, "clip.norm");
+  const ValueId scale = builder.add("Div", {number(most), safe}, {}, "clip.quotient");
+  return builder.add("Min", {scale, number(1)}, {}, "clip.scale");
+}
+
+}  // namespace hone::graph

@@ -1,0 +1,55 @@
+// The training step as one static graph: forward, loss, backward, clipping, learning rate, optimizer, moving average.
+// Parameters, moments, statistics, counters and the place in the random stream are states, so whoever runs the graph
+// keeps everything in place and a recorded step can be replayed. Here is also the graph that evaluates the same model.
+//
+// Accumulation is in the graph: the batch is cut into micro-batches, whose forward and backward passes follow each
+// other. Losses are sums over samples, divided by what the whole batch counts, so that micro-batches with unequal
+// numbers of labels weigh as they would in one batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "graph/graph.h"
+#include "graph/training/objective.h"
+#include "graph/training/optimizer.h"
+#include "graph/training/schedule.h"
+#include "graph/training/trainable.h"
+
+namespace hone::graph {
+
+// One tensor of a batch: an input "data.<name>" of the graphs below.
+struct BatchField {
+  std::string name;
+  TensorType type;   // with the axis of the batch, static
+  std::string feeds;  // the model's input that it is; empty: none (labels)
+};
+
+struct StepOptions {
+  std::vector<BatchField> fields;  // of the whole batch
+  Objective objective;
+  Optimizer optimizer;
+  Schedule schedule;
+  int64_t accumulate = 1;  // micro-batches; divides the batch
+  double clip = 0;         // most that the gradients' global norm may be; 0: whatever it is
+  double ema = 0;          // 0: no moving average of the parameters
+};
+
+inline constexpr const char* kDataPrefix = "data.";
+inline constexpr const char* kEmaPrefix = "ema.";
+inline constexpr const char* kUpdates = "train.updates";  // i64[]: updates made
+
+// Outputs before those of states, in order.
+enum StepOutput : std::size_t { kStepLoss, kStepRate, kStepNorm };  // f32[] each; the norm of gradients before clipping
+
+// `micro` is the model's training form for one micro-batch, its types static (TrainableModel::training,
+// specialised, with a random stream). Parameters that the loss does not depend on are left out.
+Result<Graph> make_step(const Graph& micro, const std::vector<NamedTensor>& parameters, const StepOptions& options);
+
+// `inference` for the whole batch. Outputs: for each term of the loss its sum and what it is divided by, then what the
+// metric counts (objective.h).
+Result<Graph> make_evaluation(const Graph& inference, const StepOptions& options);
+
+}  // namespace hone::graph

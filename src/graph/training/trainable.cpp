@@ -1,0 +1,225 @@
+#include "graph/training/trainable.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/core.h>
+
+#include "graph/builder.h"
+#include "graph/training/optimizer.h"
+
+namespace hone::graph {
+namespace {
+
+bool is_batch_norm(const Node& node) {
+  return node.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) == 0;
+}
+
+bool is_statistic_place(const Node& node, std::size_t input) {
+  return node.op == "BatchNormalization" && (input == 3 || input == 4);
+}
+
+// Inputs that say how an operator works, not what it computes with.
+bool is_setting_place(const Node& node, std::size_t input) {
+  if (node.op == "Resize" || node.op == "Upsample" || node.op == "Pad" || node.op == "Clip" ||
+      node.op == "OneHot" || node.op == "Dropout" || node.op == "Range" || node.op == "TopK")
+    return input > 0;
+  return node.op == "ConstantOfShape" || node.op.starts_with("Quantize") || node.op.starts_with("Dequantize");
+}
+
+// "encoder/Constant_3": what exporters call numbers that stood in the code.
+bool is_exporters_constant(const std::string& name) {
+  const std::size_t slash = name.find_last_of("/.");
+  return name.compare(slash == std::string::npos ? 0 : slash + 1, 8, "Constant") == 0;
+}
+
+// Where a weight of a single element may stand; elsewhere such a constant is a number of the formula.
+bool is_weight_place(const Node& node, std::size_t input) {
+  static const std::set<std::string, std::less<>> kOps = {
+      "Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization",
+      "GroupNormalization", "InstanceNormalization", "RMSNormalization", "PRelu", "Gather"};
+  return kOps.contains(node.op) && (input > 0 || node.op == "Gather" || node.op == "MatMul");
+}
+
+bool is_real(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
+}
+
+// Exporters keep equal constants once; those of normalizations that have not been trained yet are all equal.
+Result<Graph> with_own_normalization_weights(const Graph& model) {
+  GraphBuilder builder(model);
+  std::set<uint32_t> taken;
+  for (uint32_t n = 0; n < model.nodes().size(); ++n) {
+    const Node& node = model.nodes()[n];
+    if (node.op != "BatchNormalization") continue;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+      const Value& value = model.value(node.inputs[i]);
+      if (!value.is_constant() || taken.insert(node.inputs[i].index).second) continue;
+      builder.replace_input(NodeId{n}, i,
+                            builder.constant(fmt::format("{}.{}", node.name, value.name), *value.constant));
+    }
+  }
+  return std::move(builder).finish(true);
+}
+
+struct Roles {
+  std::vector<ValueId> parameters;
+  std::vector<ValueId> statistics;
+};
+
+class RoleFinder {
+ public:
+  RoleFinder(const Graph& model, const TrainableOptions& options) : model_(model), options_(options) {}
+
+  Result<Roles> find() {
+    for (const Node& node : model_.nodes())
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.has_input(i)) HONE_CHECK(look_at(node, i));
+    for (const std::string& pattern : options_.freeze)
+      if (!used_patterns_.contains(pattern))
+        return invalid(fmt::format("freeze: no weight's name matches '{}'", pattern));
+    if (roles_.parameters.empty()) return invalid("the model has no weights to train");
+    return std::move(roles_);
+  }
+
+  bool frozen(const std::string& name) {
+    bool any = false;
+    for (const std::string& pattern : options_.freeze) {
+      if (!matches_pattern(pattern, name)) continue;
+      used_patterns_.insert(pattern);
+      any = true;
+    }
+    return any;
+  }
+
+ private:
+  Status look_at(const Node& node, std::size_t i) {
+    const Value& value = model_.value(node.inputs[i]);
+    if (!value.is_constant() || !is_real(value.type.dtype)) return {};
+    if (is_statistic_place(node, i)) {
+      if (!is_batch_norm(node)) return {};
+      const std::string& scale = model_.value(node.inputs[1]).name;
+      if (!frozen(scale) && seen_.insert(node.inputs[i].index).second)
+        roles_.statistics.push_back(node.inputs[i]);
+      return {};
+    }
+    if (is_setting_place(node, i) || is_exporters_constant(value.name)) return {};
+    if (value.constant->size() <= 1 && !is_weight_place(node, i)) return {};
+    if (frozen(value.name) || !seen_.insert(node.inputs[i].index).second) return {};
+    if (value.type.dtype != DType::kF32)
+      return unsupported(
+          fmt::format("unsupported: training weights of {}; '{}' is {}. Export the model in f32, or freeze it",
+                      dtype_name(value.type.dtype), value.name, value.type.text()));
+    roles_.parameters.push_back(node.inputs[i]);
+    return {};
+  }
+
+  const Graph& model_;
+  const TrainableOptions& options_;
+  Roles roles_;
+  std::set<uint32_t> seen_;
+  std::set<std::string> used_patterns_;
+};
+
+// Constants become inputs of the same names. What was the constant's id is the key.
+std::unordered_map<ValueId, ValueId> make_inputs_of(GraphBuilder& builder, const Roles& roles) {
+  std::unordered_map<ValueId, ValueId> inputs;
+  for (const std::vector<ValueId>* list : {&roles.parameters, &roles.statistics}) {
+    for (const ValueId constant : *list) {
+      const ValueId input = builder.input(builder.value(constant).name, builder.type(constant));
+      builder.swap_names(constant, input);
+      builder.replace_all_uses(constant, input);
+      inputs[constant] = input;
+    }
+  }
+  return inputs;
+}
+
+void train_batch_norm(GraphBuilder& builder, NodeId id) {
+  const Node node = builder.node(id);
+  Attributes attributes = node.attributes;
+  attributes.set("training_mode", int64_t{1});
+  builder.replacing({id});
+  const auto outputs = builder.add_many("BatchNormalization", node.inputs, 3, attributes, node.name + ".training");
+  builder.replacing(std::span<const NodeId>());
+  builder.replace_all_uses(node.outputs[0], outputs[0]);
+  builder.erase(id);
+  builder.next_value(node.inputs[3], outputs[1]);
+  builder.next_value(node.inputs[4], outputs[2]);
+}
+
+void train_dropout(GraphBuilder& builder, NodeId id) {
+  Tensor yes(DType::kBool, Shape{});
+  yes.as<bool>()[0] = true;
+  const ValueId trains = builder.constant("dropout.trains", std::move(yes));
+  if (builder.node(id).inputs.size() < 2)
+    builder.append_input(id, builder.constant("dropout.ratio", Tensor::scalar_f32(0.5F)));
+  if (builder.node(id).inputs.size() < 3)
+    builder.append_input(id, trains);
+  else
+    builder.replace_input(id, 2, trains);
+}
+
+Result<Graph> training_form(const Graph& base, const Roles& roles) {
+  GraphBuilder builder(base);
+  const auto inputs = make_inputs_of(builder, roles);
+  const std::set<ValueId> trained_statistics = [&] {
+    std::set<ValueId> set;
+    for (const ValueId constant : roles.statistics) set.insert(inputs.at(constant));
+    return set;
+  }();
+  const std::size_t count = builder.nodes().size();
+  for (uint32_t i = 0; i < count; ++i) {
+    const Node& node = builder.node(NodeId{i});
+    if (is_batch_norm(node) && trained_statistics.contains(node.inputs[3]) &&
+        trained_statistics.contains(node.inputs[4]))
+      train_batch_norm(builder, NodeId{i});
+    else if (node.op == "Dropout")
+      train_dropout(builder, NodeId{i});
+  }
+  return std::move(builder).finish();
+}
+
+Result<Graph> inference_form(const Graph& base, const Roles& roles) {
+  GraphBuilder builder(base);
+  make_inputs_of(builder, roles);
+  return std::move(builder).finish();
+}
+
+std::vector<NamedTensor> named(const Graph& base, const std::vector<ValueId>& ids) {
+  std::vector<NamedTensor> list;
+  for (const ValueId id : ids) list.push_back({base.value(id).name, *base.value(id).constant});
+  return list;
+}
+
+}  // namespace
+
+Result<TrainableModel> make_trainable(const Graph& model, const TrainableOptions& options) {
+  HONE_ASSIGN(Graph base, with_own_normalization_weights(model));
+  HONE_ASSIGN(const Roles roles, RoleFinder(base, options).find());
+  TrainableModel made;
+  HONE_ASSIGN(made.training, training_form(base, roles));
+  HONE_ASSIGN(made.inference, inference_form(base, roles));
+  made.parameters = named(base, roles.parameters);
+  made.statistics = named(base, roles.statistics);
+  made.base = std::move(base);
+  return made;
+}
+
+Result<Graph> with_constants(const Graph& base, const std::map<std::string, Tensor>& values) {
+  GraphBuilder builder(base);
+  std::size_t found = 0;
+  for (uint32_t i = 0; i < base.values().size(); ++i) {
+    const auto value = values.find(base.values()[i].name);
+    if (value == values.end()) continue;
+    if (!base.values()[i].is_constant() || base.values()[i].constant->shape() != value->second.shape())
+      return invalid(fmt::format("'{}' is no constant of that shape in the model", value->first));
+    builder.set_constant(ValueId{i}, value->second);
+    ++found;
+  }
+  if (found != values.size()) return invalid("the model lacks some of the trained weights");
+  return std::move(builder).finish(true);
+}
+
+}  // namespace hone::graph

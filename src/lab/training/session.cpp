@@ -1,0 +1,179 @@
+#include "lab/training/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "lab/prepared.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
+
+std::size_t input_of(const graph::Graph& graph, const std::string& name) {
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
+    if (graph.value(graph.inputs()[i]).name == name) return i;
+  return kAbsent;
+}
+
+bool is_data(const std::string& name) { return name.starts_with(graph::kDataPrefix); }
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::make(const TrainingProgram& program, const runtime::Provider& provider,
+                                               const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session(program));
+  HONE_CHECK(session->make_plans(provider, options));
+  model::NamedTensors initial(program.initial.begin(), program.initial.end());
+  HONE_CHECK(session->restore(initial));
+  return session;
+}
+
+Status Session::make_plans(const runtime::Provider& provider, const SessionOptions& options) {
+  HONE_ASSIGN(graph::Graph step, optimise(program_.step, provider, {}));
+  HONE_ASSIGN(graph::Graph evaluation, optimise(program_.evaluation, provider, {}));
+  runtime::PlanOptions plan;
+  plan.autotune = options.autotune;
+  plan.cache = options.cache;
+  plan.check_numbers = options.check_numbers;
+  plan.progress = options.progress;
+  HONE_ASSIGN(plan_, runtime::Plan::compile(std::move(step), provider, plan));
+  plan.check_numbers = false;
+  HONE_ASSIGN(evaluation_, runtime::Plan::compile(std::move(evaluation), provider, plan));
+  for (const graph::BatchField& field : program_.options.fields) {
+    data_inputs_.push_back(input_of(plan_->graph(), graph::kDataPrefix + field.name));
+    evaluation_data_inputs_.push_back(input_of(evaluation_->graph(), graph::kDataPrefix + field.name));
+  }
+  classes_ = program_.classes;
+  return {};
+}
+
+Status Session::check_labels(const data::Batch& batch, const data::Dataset& data) const {
+  if (classes_ == 0) return {};
+  for (std::size_t f = 0; f < batch.tensors.size(); ++f) {
+    if (program_.options.fields[f].name != program_.options.objective.target) continue;
+    const Tensor& labels = batch.tensors[f];
+    const int64_t each = labels.size() / std::max<int64_t>(labels.shape().at(0), 1);
+    const int64_t ignored = program_.options.objective.ignore.value_or(-1);
+    for (int64_t i = 0; i < labels.size(); ++i) {
+      const int64_t label = labels.int_at(i);
+      if ((label >= 0 && label < classes_) || (program_.options.objective.ignore && label == ignored)) continue;
+      return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}",
+                                 data.name_of(batch.samples.at(static_cast<std::size_t>(i / each))), label,
+                                 classes_, classes_ - 1));
+    }
+  }
+  return {};
+}
+
+Status Session::write_batch(const data::Batch& batch, const data::Dataset& data) {
+  HONE_CHECK(check_labels(batch, data));
+  for (std::size_t f = 0; f < batch.tensors.size(); ++f)
+    if (data_inputs_[f] != kAbsent) HONE_CHECK(plan_->write(data_inputs_[f], batch.tensors[f]));
+  return {};
+}
+
+Result<StepNumbers> Session::step() {
+  HONE_CHECK(plan_->run());
+  return numbers();
+}
+
+Result<StepNumbers> Session::numbers() const {
+  HONE_ASSIGN(const Tensor loss, plan_->read(graph::kStepLoss));
+  HONE_ASSIGN(const Tensor rate, plan_->read(graph::kStepRate));
+  HONE_ASSIGN(const Tensor norm, plan_->read(graph::kStepNorm));
+  return StepNumbers{loss.at(0), rate.at(0), norm.at(0)};
+}
+
+Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::Dataset& data) {
+  HONE_ASSIGN(const auto values, trained_values());
+  const graph::Graph& graph = evaluation_->graph();
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const std::string& name = graph.value(graph.inputs()[i]).name;
+    if (is_data(name)) continue;
+    const auto found = values.find(name);
+    if (found == values.end()) return invalid(fmt::format("evaluation needs '{}', which is not trained", name));
+    HONE_CHECK(evaluation_->write(i, found->second));
+  }
+  HONE_CHECK(batches.seek({}));
+  const std::size_t terms = program_.options.objective.terms.size();
+  std::vector<double> sums(terms), counts(terms), metric_counts;
+  EvaluationNumbers numbers;
+  for (int64_t b = 0; b < batches.batches_per_epoch(); ++b) {
+    HONE_ASSIGN(const data::Batch batch, batches.next());
+    HONE_CHECK(check_labels(batch, data));
+    for (std::size_t f = 0; f < batch.tensors.size(); ++f)
+      if (evaluation_data_inputs_[f] != kAbsent)
+        HONE_CHECK(evaluation_->write(evaluation_data_inputs_[f], batch.tensors[f]));
+    HONE_CHECK(evaluation_->run());
+    HONE_ASSIGN(const std::vector<Tensor> outputs, evaluation_->read_all());
+    for (std::size_t t = 0; t < terms; ++t) {
+      sums[t] += outputs[2 * t].at(0);
+      counts[t] += outputs[2 * t + 1].at(0);
+    }
+    if (outputs.size() > 2 * terms) {
+      const Tensor& each = outputs[2 * terms];  // [samples, n]
+      const int64_t n = each.shape().at(1);
+      metric_counts.resize(static_cast<std::size_t>(n));
+      for (int64_t i = 0; i < each.size(); ++i) metric_counts[static_cast<std::size_t>(i % n)] += each.at(i);
+    }
+    numbers.samples += static_cast<int64_t>(batch.samples.size());
+  }
+  for (std::size_t t = 0; t < terms; ++t)
+    numbers.loss += program_.options.objective.terms[t].weight * sums[t] / std::max(counts[t], 1.0);
+  numbers.metric = graph::metric_of(program_.options.objective.metric, metric_counts, numbers.loss);
+  return numbers;
+}
+
+Result<model::NamedTensors> Session::states() const {
+  model::NamedTensors states;
+  const graph::Graph& graph = plan_->graph();
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const std::string& name = graph.value(graph.inputs()[i]).name;
+    if (is_data(name)) continue;
+    HONE_ASSIGN(Tensor tensor, plan_->read_input(i));
+    states.emplace_back(name, std::move(tensor));
+  }
+  return states;
+}
+
+Status Session::restore(const model::NamedTensors& states) {
+  const graph::Graph& graph = plan_->graph();
+  std::map<std::string, const Tensor*> by_name;
+  for (const auto& [name, tensor] : states) by_name[name] = &tensor;
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const graph::Value& value = graph.value(graph.inputs()[i]);
+    if (is_data(value.name)) continue;
+    const auto found = by_name.find(value.name);
+    if (found == by_name.end())
+      return invalid(fmt::format("there is no '{}' among the states; were they of another recipe?", value.name));
+    if (found->second->dtype() != value.type.dtype || found->second->shape() != value.type.shape())
+      return invalid(fmt::format("'{}' is {}{} among the states, the recipe's is {}", value.name,
+                                 dtype_name(found->second->dtype()), shape_text(found->second->shape()),
+                                 value.type.text()));
+    HONE_CHECK(plan_->write(i, found->second->aligned()));
+  }
+  return {};
+}
+
+Result<std::map<std::string, Tensor>> Session::trained_values() const {
+  const graph::Graph& graph = plan_->graph();
+  std::map<std::string, Tensor> values;
+  for (const auto* list : {&program_.model.parameters, &program_.model.statistics}) {
+    for (const graph::NamedTensor& tensor : *list) {
+      std::size_t input = input_of(graph, graph::kEmaPrefix + tensor.name);
+      if (input == kAbsent) input = input_of(graph, tensor.name);
+      if (input == kAbsent) {
+        values[tensor.name] = tensor.value;  // the loss does not depend on it
+        continue;
+      }
+      HONE_ASSIGN(values[tensor.name], plan_->read_input(input));
+    }
+  }
+  return values;
+}
+
+}  // namespace hone::lab

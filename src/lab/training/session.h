@@ -1,0 +1,76 @@
+// A training program on a device: its step and its evaluation as plans, and the states between them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "data/batches.h"
+#include "data/dataset.h"
+#include "lab/training/program.h"
+#include "model/safetensors/safetensors.h"
+#include "runtime/plan.h"
+#include "runtime/provider.h"
+#include "runtime/timing_cache.h"
+
+namespace hone::lab {
+
+struct StepNumbers {
+  double loss = 0;
+  double rate = 0;
+  double gradient_norm = 0;
+};
+
+struct EvaluationNumbers {
+  double loss = 0;
+  double metric = 0;
+  int64_t samples = 0;
+};
+
+struct SessionOptions {
+  bool autotune = true;
+  runtime::TimingCache* cache = nullptr;
+  bool check_numbers = false;  // a step ends with an error at the first operator that makes NaN or Inf
+  std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
+};
+
+// Not thread-safe. `program` and `provider` outlive it.
+class Session {
+ public:
+  // Holds the program's initial values.
+  static Result<std::unique_ptr<Session>> make(const TrainingProgram& program, const runtime::Provider& provider,
+                                               const SessionOptions& options = {});
+
+  // The batch's tensors are the program's fields, in order. An error where labels are no classes: it names the sample
+  // by what `data` calls it.
+  Status write_batch(const data::Batch& batch, const data::Dataset& data);
+  Result<StepNumbers> step();          // on what was written
+  Result<StepNumbers> numbers() const;  // of the last step
+  runtime::Plan& plan() { return *plan_; }
+
+  // One epoch of `batches`, with the moving average of the parameters where there is one.
+  Result<EvaluationNumbers> evaluate(data::Batches& batches, const data::Dataset& data);
+
+  // Everything that a step reads but the data.
+  Result<model::NamedTensors> states() const;
+  Status restore(const model::NamedTensors& states);
+  // Parameters, as evaluated, and statistics, by their names in the model.
+  Result<std::map<std::string, Tensor>> trained_values() const;
+
+ private:
+  Session(const TrainingProgram& program) : program_(program) {}
+  Status make_plans(const runtime::Provider& provider, const SessionOptions& options);
+  Status check_labels(const data::Batch& batch, const data::Dataset& data) const;
+
+  const TrainingProgram& program_;
+  std::unique_ptr<runtime::Plan> plan_;
+  std::unique_ptr<runtime::Plan> evaluation_;
+  std::vector<std::size_t> data_inputs_;             // of the step's plan, by field
+  std::vector<std::size_t> evaluation_data_inputs_;  // SIZE_MAX: not read there
+  int64_t classes_ = 0;                              // that a label may be below; 0: labels are no class numbers
+};
+
+}  // namespace hone::lab

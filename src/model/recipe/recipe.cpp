@@ -1,0 +1,245 @@
+#include "model/recipe/recipe.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/file.h"
+#include "model/recipe/section_reader.h"
+#include "model/recipe/toml.h"
+#include "model/zoo/zoo.h"
+
+namespace hone::model {
+namespace {
+
+class RecipeReader {
+ public:
+  RecipeReader(TomlValue root, std::filesystem::path file) : root_(std::move(root)), file_(std::move(file)) {}
+
+  Result<Recipe> read();
+
+ private:
+  Status read_model(SectionReader s);
+  Status read_data(SectionReader s);
+  Status read_loss(SectionReader s);
+  Status read_metric(SectionReader s);
+  Status read_optimizer(SectionReader s);
+  Status read_group(SectionReader s);
+  Status read_schedule(SectionReader s);
+  Status read_train(SectionReader s);
+  Status read_checkpoint(SectionReader s);
+  // A path that the recipe gives; what the command line sets is relative to the working directory.
+  void read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to);
+
+  TomlValue root_;
+  std::vector<std::pair<std::string, std::filesystem::path>> paths_;  // "data.path", as it will be found from anywhere
+  std::filesystem::path file_;
+  Recipe recipe_;
+};
+
+void RecipeReader::read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to) {
+  std::string text;
+  s.read(key, text);
+  if (text.empty()) return;
+  to = text;
+  if (to.is_relative() && !s.place(key).starts_with("--set")) to = file_.parent_path() / to;
+  std::error_code ignored;
+  if (!std::filesystem::exists(to, ignored))
+    s.fail(key, fmt::format("{} names '{}', which does not exist", key, to.string()));
+  paths_.emplace_back(fmt::format("{}.{}", section, key), std::filesystem::absolute(to).lexically_normal());
+}
+
+Status RecipeReader::read_model(SectionReader s) {
+  RecipeModel& m = recipe_.model;
+  if (!s.has("zoo") && !s.has("onnx"))
+    s.fail("", "[model] needs zoo = \"NAME\" (hone zoo lists them) or onnx = \"FILE.onnx\"");
+  if (s.has("zoo") && s.has("onnx")) s.fail("onnx", "[model] has both zoo and onnx; keep one");
+  std::vector<std::string> names;
+  for (const ZooModel& each : zoo_models()) names.emplace_back(each.name);
+  std::size_t chosen = 0;
+  s.read_name("zoo", chosen, names);
+  if (s.has("zoo")) m.zoo = names[chosen];
+  read_path(s, "model", "onnx", m.onnx);
+  s.read("sizes", m.sizes);
+  if (!m.sizes.empty() && m.zoo.empty()) s.fail("sizes", "sizes are of models of the zoo; a file has its own");
+  s.read("seed", m.seed);
+  s.read("freeze", m.freeze);
+  s.read("inputs", m.inputs);
+  s.read("output", recipe_.objective.output);
+  return s.finish();
+}
+
+Status RecipeReader::read_data(SectionReader s) {
+  RecipeData& d = recipe_.data;
+  const std::vector<std::string> sources = {"digits", "cells", "text"};
+  if (!s.has("source")) s.fail("", fmt::format("[data] needs a source: {}", fmt::join(sources, ", ")));
+  std::size_t chosen = 0;
+  s.read_name("source", chosen, sources);
+  d.source = sources[chosen];
+  read_path(s, "data", "path", d.path);
+  read_path(s, "data", "validation_path", d.validation_path);
+  const bool reads_files = d.source == "text";
+  if (reads_files && d.path.empty()) s.fail("path", fmt::format("[data] source {} needs a path", d.source));
+  if (!reads_files && !d.path.empty()) s.fail("path", fmt::format("source {} is synthetic; it has no path", d.source));
+  s.read("validation", d.validation, kBelowOne);
+  s.read("sizes", d.sizes);
+  s.read("seed", d.seed);
+  s.read("workers", d.workers, Range{1, 1024});
+  return s.finish();
+}
+
+Status RecipeReader::read_loss(SectionReader s) {
+  graph::Objective& o = recipe_.objective;
+  if (!s.has("kind")) s.fail("", fmt::format("[loss] needs a kind: {}", fmt::join(graph::loss_names(), ", ")));
+  std::vector<std::string> kinds;
+  std::vector<double> weights;
+  if (const TomlValue* kind = s.child("kind"); kind != nullptr && std::holds_alternative<TomlArray>(kind->value))
+    s.read("kind", kinds);
+  else
+    kinds.resize(s.has("kind") ? 1 : 0), s.read("kind", kinds.emplace_back()), kinds.erase(kinds.begin());
+  for (const std::string& name : kinds) {
+    const auto known = graph::loss_names();
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end())
+      s.fail("kind", fmt::format("kind is '{}', must be of {}", name, fmt::join(known, ", ")));
+    else
+      o.terms.push_back({static_cast<graph::LossKind>(found - known.begin()), 1});
+  }
+  s.read("target", o.target);
+  s.read("ignore", o.ignore);
+  s.read("smoothing", o.smoothing, kBelowOne);
+  s.read("delta", o.huber_delta, kPositive);
+  return s.finish();
+}
+
+Status RecipeReader::read_metric(SectionReader s) {
+  s.read_name("kind", recipe_.objective.metric, graph::metric_names());
+  s.read("target", recipe_.train.target);
+  if (recipe_.train.target && recipe_.objective.metric == graph::MetricKind::kNone)
+    s.fail("target", "a target needs a metric: kind");
+  return s.finish();
+}
+
+Status RecipeReader::read_group(SectionReader s) {
+  graph::ParameterGroup group;
+  s.read("match", group.match);
+  if (group.match.empty()) s.fail("match", "a group needs match = [\"PATTERN\", …] of parameters' names");
+  s.read("rate", group.rate, kNotNegative);
+  s.read("weight_decay", group.weight_decay);
+  if (group.weight_decay && *group.weight_decay < 0) s.fail("weight_decay", "weight_decay must be at least 0");
+  recipe_.optimizer.groups.push_back(std::move(group));
+  return s.finish();
+}
+
+Status RecipeReader::read_optimizer(SectionReader s) {
+  graph::Optimizer& o = recipe_.optimizer;
+  s.read_name("kind", o.kind, graph::optimizer_names());
+  if (o.kind == graph::OptimizerKind::kMuon) o.momentum = 0.95, o.nesterov = true;
+  if (o.kind == graph::OptimizerKind::kLion) o.beta2 = 0.99;
+  if (o.kind == graph::OptimizerKind::kLamb) o.epsilon = 1e-6;
+  s.read("rate", o.rate, kPositive);
+  s.read("momentum", o.momentum, kBelowOne);
+  s.read("nesterov", o.nesterov);
+  s.read("beta1", o.beta1, kBelowOne);
+  s.read("beta2", o.beta2, kBelowOne);
+  s.read("epsilon", o.epsilon, kPositive);
+  s.read("weight_decay", o.weight_decay, kNotNegative);
+  s.read("decay_vectors", o.decay_vectors);
+  s.read("vector_rate", o.vector_rate, kPositive);
+  if (o.nesterov && o.momentum == 0) s.fail("nesterov", "nesterov needs a momentum");
+  if (o.beta1 == 0 && o.kind == graph::OptimizerKind::kLamb) s.fail("beta1", "lamb needs beta1 above 0");
+  if (const TomlValue* groups = s.child("groups")) {
+    const auto* list = std::get_if<TomlArray>(&groups->value);
+    if (list == nullptr) s.fail("groups", "groups are written [[optimizer.groups]]");
+    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i)
+      HONE_CHECK(read_group(SectionReader(&(*list)[i], "[[optimizer.groups]]")));
+  }
+  return s.finish();
+}
+
+Status RecipeReader::read_schedule(SectionReader s) {
+  graph::Schedule& schedule = recipe_.schedule;
+  s.read_name("kind", schedule.kind, graph::schedule_names());
+  const bool one_cycle = schedule.kind == graph::ScheduleKind::kOneCycle;
+  if (one_cycle) schedule.final = schedule.start / 1e4;
+  s.read("warmup", recipe_.warmup, kNotNegative);
+  s.read("final", schedule.final, kShare);
+  s.read("decay", schedule.decay, Range{0, 1, true});
+  s.read("peak_at", schedule.peak_at, Range{0, 1, true, true});
+  s.read("start", schedule.start, kShare);
+  if (one_cycle && recipe_.warmup > 0) s.fail("warmup", "one-cycle rises by itself (peak_at); it takes no warmup");
+  return s.finish();
+}
+
+Status RecipeReader::read_train(SectionReader s) {
+  RecipeTrain& t = recipe_.train;
+  if (s.has("steps") == s.has("epochs"))
+    s.fail("epochs", s.has("steps") ? "[train] has both steps and epochs; keep one" : "[train] needs steps or epochs");
+  s.read("steps", t.steps, kPositive);
+  s.read("epochs", t.epochs, kPositive);
+  s.read("batch", t.batch, kPositive);
+  s.read("accumulate", t.accumulate, Range{1, 256});
+  if (t.batch % t.accumulate != 0)
+    s.fail("accumulate", fmt::format("a batch of {} cannot be cut into {} micro-batches", t.batch, t.accumulate));
+  s.read("clip", t.clip, kNotNegative);
+  s.read("ema", t.ema, kBelowOne);
+  s.read("seed", t.seed);
+  std::size_t precision = 0;
+  s.read_name("precision", precision, std::vector<std::string>{"f32"});
+  s.read("deterministic", t.deterministic);
+  s.read("evaluate_every", t.evaluate_every, kNotNegative);
+  return s.finish();
+}
+
+Status RecipeReader::read_checkpoint(SectionReader s) {
+  s.read("every", recipe_.checkpoint.every, kNotNegative);
+  s.read("keep", recipe_.checkpoint.keep, Range{1, 1000});
+  return s.finish();
+}
+
+Result<Recipe> RecipeReader::read() {
+  recipe_.file = file_.string();
+  recipe_.name = file_.stem().string();
+  SectionReader top(&root_, "a recipe");
+  top.read("name", recipe_.name);
+  const auto section = [&](const char* name) {
+    return SectionReader(top.child(name), fmt::format("[{}]", name));
+  };
+  const TomlValue empty{TomlTable{}, recipe_.file};
+  const auto needed = [&](const char* name) {
+    const TomlValue* table = top.child(name);
+    return SectionReader(table == nullptr ? &empty : table, fmt::format("[{}]", name));
+  };
+  SectionReader model = needed("model"), data = needed("data"), loss = needed("loss"), train = needed("train");
+  SectionReader metric = section("metric"), optimizer = section("optimizer"), schedule = section("schedule"),
+                checkpoint = section("checkpoint");
+  HONE_CHECK(top.finish());
+  HONE_CHECK(read_model(std::move(model)));
+  HONE_CHECK(read_data(std::move(data)));
+  HONE_CHECK(read_loss(std::move(loss)));
+  HONE_CHECK(read_train(std::move(train)));
+  HONE_CHECK(read_metric(std::move(metric)));
+  HONE_CHECK(read_optimizer(std::move(optimizer)));
+  HONE_CHECK(read_schedule(std::move(schedule)));
+  HONE_CHECK(read_checkpoint(std::move(checkpoint)));
+  for (const auto& [key, path] : paths_) HONE_CHECK(set_in_toml(root_, fmt::format("{}={}", key, toml_string(path.string()))));
+  HONE_CHECK(set_in_toml(root_, "name=" + toml_string(recipe_.name)));
+  recipe_.resolved = toml_text(root_);
+  return std::move(recipe_);
+}
+
+}  // namespace
+
+Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& file,
+                            const std::vector<std::string>& overrides) {
+  HONE_ASSIGN(TomlValue root, parse_toml(text, file.string()));
+  for (const std::string& assignment : overrides) HONE_CHECK(set_in_toml(root, assignment));
+  return RecipeReader(std::move(root), file).read();
+}
+
+Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  HONE_ASSIGN(const std::string text, read_file(file));
+  return parse_recipe(text, file, overrides);
+}
+
+}  // namespace hone::model

@@ -1,0 +1,82 @@
+// Recipes: what is to be trained, on what, and how, as the user wrote it in a TOML file (docs/training.md lists the
+// keys). Here it becomes plain structs, with every key known, of the right type and in its range; whether data and model
+// fit each other is found where they are made.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "graph/training/objective.h"
+#include "graph/training/optimizer.h"
+#include "graph/training/schedule.h"
+
+namespace hone::model {
+
+struct RecipeModel {
+  std::string zoo;             // a model of the zoo, or
+  std::filesystem::path onnx;  // a file
+  std::map<std::string, int64_t> sizes;        // of the zoo's: "base", "levels", …
+  uint64_t seed = 0;                           // of the zoo's first weights
+  std::vector<std::string> freeze;             // patterns of weights that stay as they are
+  std::map<std::string, std::string> inputs;   // the model's input → the field that feeds it
+};
+
+struct RecipeData {
+  std::string source;            // "digits", "cells", "text", …
+  std::filesystem::path path;    // of sources that read files
+  std::filesystem::path validation_path;
+  double validation = 0.1;       // share of the samples that are only judged by, where there is no path of their own
+  std::map<std::string, int64_t> sizes;  // of synthetic sources: "samples", "height", …; of text: "length"
+  uint64_t seed = 1;             // of synthetic sources
+  int64_t workers = 1;           // threads that read ahead
+};
+
+struct RecipeTrain {
+  int64_t steps = 0;   // or
+  double epochs = 0;
+  int64_t batch = 32;  // of a step, all micro-batches together
+  int64_t accumulate = 1;
+  double clip = 0;
+  double ema = 0;
+  uint64_t seed = 1;             // of order, augmentation and dropout
+  std::string precision = "f32";
+  // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
+  // bit by bit.
+  bool deterministic = true;
+  int64_t evaluate_every = 0;    // steps; 0: at the end
+  std::optional<double> target;  // stop once the metric has reached it
+};
+
+inline constexpr const char* kRecipeFile = "recipe.toml";  // in a run folder, as resolved
+
+struct RecipeCheckpoint {
+  int64_t every = 0;  // steps; 0: at the end and when interrupted
+  int64_t keep = 2;
+};
+
+struct Recipe {
+  std::string name;  // of the file, where it says none
+  std::string file;
+  RecipeModel model;
+  RecipeData data;
+  graph::Objective objective;  // [loss] and [metric]
+  graph::Optimizer optimizer;
+  graph::Schedule schedule;    // its steps are set once the data's are known
+  double warmup = 0;           // steps where 1 or more, else the share of all steps
+  RecipeTrain train;
+  RecipeCheckpoint checkpoint;
+  std::string resolved;  // the recipe as read, with what --set changed: TOML
+};
+
+// `overrides` are the command line's ("train.batch=64"). Paths in the recipe are relative to its folder; what --set says
+// is relative to where the user is. An error stands for the first thing that is wrong, with file, line and column.
+Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides = {});
+Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& file,
+                            const std::vector<std::string>& overrides = {});
+
+}  // namespace hone::model

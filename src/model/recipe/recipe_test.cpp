@@ -1,0 +1,152 @@
+// Recipes: what they become, and what is said where they are wrong.
+#include "model/recipe/recipe.h"
+
+#include <gmock/gmock.h>
+
+#include "model/recipe/toml.h"
+
+namespace hone::model {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kLeast = R"([model]
+zoo = "digits_cnn"
+[data]
+source = "digits"
+[loss]
+kind = "cross-entropy"
+[train]
+steps = 10
+)";
+
+Result<Recipe> with(const std::string& more, const std::vector<std::string>& overrides = {}) {
+  return parse_recipe(kLeast + more, "r.toml", overrides);
+}
+
+std::string error_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const auto recipe = parse_recipe(text, "r.toml", overrides);
+  return recipe.ok() ? "no error" : recipe.error().message;
+}
+std::string error_with(const std::string& more, const std::vector<std::string>& overrides = {}) {
+  return error_of(kLeast + more, overrides);
+}
+
+TEST(Recipe, TakesWhatItDoesNotSayAsUsual) {
+  const auto recipe = with("");
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  EXPECT_EQ(recipe->name, "r");
+  EXPECT_EQ(recipe->model.zoo, "digits_cnn");
+  EXPECT_EQ(recipe->train.steps, 10);
+  EXPECT_EQ(recipe->train.batch, 32);
+  EXPECT_TRUE(recipe->train.deterministic);
+  EXPECT_EQ(recipe->optimizer.kind, graph::OptimizerKind::kAdamW);
+  EXPECT_EQ(recipe->schedule.kind, graph::ScheduleKind::kConstant);
+}
+
+TEST(Recipe, ReadsEverySection) {
+  const auto recipe = with(R"(batch = 12
+accumulate = 3
+clip = 1
+ema = 0.9
+[metric]
+kind = "accuracy"
+target = 0.5
+[optimizer]
+kind = "sgd"
+rate = 1
+momentum = 0.5
+nesterov = true
+[[optimizer.groups]]
+match = ["*.bias", "conv1.*"]
+rate = 0.1
+weight_decay = 0
+[schedule]
+kind = "one-cycle"
+peak_at = 0.4
+[checkpoint]
+every = 5
+keep = 3
+)");
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  EXPECT_EQ(recipe->train.accumulate, 3);
+  EXPECT_EQ(recipe->train.clip, 1);
+  EXPECT_EQ(recipe->train.target, 0.5);
+  EXPECT_TRUE(recipe->optimizer.nesterov);
+  ASSERT_EQ(recipe->optimizer.groups.size(), 1u);
+  EXPECT_THAT(recipe->optimizer.groups[0].match, ElementsAre("*.bias", "conv1.*"));
+  EXPECT_EQ(recipe->optimizer.groups[0].weight_decay, 0);
+  EXPECT_EQ(recipe->schedule.kind, graph::ScheduleKind::kOneCycle);
+  EXPECT_EQ(recipe->schedule.peak_at, 0.4);
+  EXPECT_EQ(recipe->checkpoint.keep, 3);
+}
+
+TEST(Recipe, SaysWhereAKeyIsUnknownAndWhichIsNear) {
+  EXPECT_EQ(error_with("bacth = 3\n"), "r.toml:9:1: [train] has no key 'bacth'; did you mean 'batch'?");
+  EXPECT_THAT(error_with("[optimiser]\nrate = 1\n"), HasSubstr("r.toml:9:2: a recipe has no key 'optimiser'; did "
+                                                                "you mean 'optimizer'?"));
+  EXPECT_THAT(error_with("zebra = 3\n"), HasSubstr("its keys are steps, epochs, batch"));
+  EXPECT_THAT(error_with("[schedule]\nkind = \"cosin\"\n"), HasSubstr("r.toml:10:1: kind is 'cosin', must be one of"));
+  EXPECT_THAT(error_with("[schedule]\nkind = \"cosin\"\n"), HasSubstr("did you mean 'cosine'?"));
+}
+
+TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
+  EXPECT_EQ(error_with("batch = \"many\"\n"), "r.toml:9:1: batch must be an integer, not text");
+  EXPECT_EQ(error_with("batch = 1.5\n"), "r.toml:9:1: batch must be an integer, not a number");
+  EXPECT_EQ(error_with("batch = 0\n"), "r.toml:9:1: batch is 0, must be above 0");
+  EXPECT_EQ(error_with("ema = 1\n"), "r.toml:9:1: ema is 1, must be at least 0 and below 1");
+  EXPECT_EQ(error_with("clip = nan\n"), "r.toml:9:1: clip is nan, must be at least 0");
+  EXPECT_EQ(error_with("batch = 10\naccumulate = 3\n"),
+            "r.toml:10:1: a batch of 10 cannot be cut into 3 micro-batches");
+  EXPECT_THAT(error_with("[[optimizer.groups]]\nrate = 1\n"), HasSubstr("a group needs match"));
+  EXPECT_THAT(error_with("[metric]\ntarget = 1\n"), HasSubstr("r.toml:10:1: a target needs a metric"));
+  EXPECT_THAT(error_with("precision = \"bf16\"\n"), HasSubstr("precision is 'bf16', must be one of f32"));
+}
+
+TEST(Recipe, SaysWhatIsMissing) {
+  EXPECT_THAT(error_of("[model]\nzoo = \"unet\"\n"), HasSubstr("[data] needs a source"));
+  EXPECT_THAT(error_of("[model]\n"), HasSubstr("[model] needs zoo"));
+  EXPECT_THAT(error_of("[model]\nonnx = \"nowhere.onnx\"\n"), HasSubstr("r.toml:2:1: onnx names 'nowhere.onnx'"));
+  EXPECT_THAT(error_of("[model]\nzoo = \"unet\"\n[data]\nsource = \"text\"\n"), HasSubstr("needs a path"));
+  EXPECT_THAT(error_with("epochs = 1\n"), HasSubstr("r.toml:9:1: [train] has both steps and epochs"));
+  EXPECT_THAT(error_of("[model\n"), HasSubstr("r.toml:1:"));
+  EXPECT_THAT(error_of("when = 2026-01-01\n"), HasSubstr("dates and times have no meaning here"));
+  EXPECT_THAT(read_recipe("/nowhere/r.toml").error().message, HasSubstr("/nowhere/r.toml"));
+}
+
+TEST(Recipe, LetsTheCommandLineSetAnyKey) {
+  const auto recipe = with("", {"train.batch=7", "optimizer.kind=lion", "optimizer.rate=0.5", "data.sizes.samples=99"});
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  EXPECT_EQ(recipe->train.batch, 7);
+  EXPECT_EQ(recipe->optimizer.kind, graph::OptimizerKind::kLion);
+  EXPECT_EQ(recipe->data.sizes.at("samples"), 99);
+  EXPECT_EQ(error_with("", {"train.batch=x"}), "--set train.batch: batch must be an integer, not text");
+  EXPECT_THAT(error_with("", {"train.bach=1"}), HasSubstr("--set train.bach: [train] has no key 'bach'; did you"));
+  EXPECT_THAT(error_with("", {"train"}), HasSubstr("write KEY=VALUE"));
+  EXPECT_THAT(error_with("", {"name.x=1"}), ::testing::AnyOf(HasSubstr("name"), HasSubstr("no key")));
+}
+
+TEST(Recipe, ResolvedIsTheSameRecipe) {
+  const auto first = with("batch = 12\n[optimizer]\nrate = 0.25\n", {"train.accumulate=4"});
+  ASSERT_TRUE(first.ok());
+  const auto again = parse_recipe(first->resolved, "elsewhere/other.toml");
+  ASSERT_TRUE(again.ok()) << again.error().message << "\n" << first->resolved;
+  EXPECT_EQ(again->name, "r");
+  EXPECT_EQ(again->train.accumulate, 4);
+  EXPECT_EQ(again->optimizer.rate, 0.25);
+  EXPECT_EQ(again->resolved, first->resolved);
+}
+
+TEST(Toml, SurvivesItsOwnText) {
+  const auto tree = parse_toml("a = 1\nb = [1.5, true, \"x\\\"y\"]\n[c.d]\ne = -3\n[[f]]\ng = 1\n[[f]]\ng = 2\n", "t");
+  ASSERT_TRUE(tree.ok());
+  const std::string text = toml_text(*tree);
+  const auto again = parse_toml(text, "t");
+  ASSERT_TRUE(again.ok()) << text;
+  EXPECT_EQ(toml_text(*again), text);
+  EXPECT_EQ(std::get<std::string>(std::get<TomlArray>(again->find("b")->value)[2].value), "x\"y");
+}
+
+}  // namespace
+}  // namespace hone::model

@@ -1,0 +1,166 @@
+#include "model/recipe/toml.h"
+
+#include <algorithm>
+#include <sstream>
+
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 1
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+namespace hone::model {
+namespace {
+
+std::string place_of(const std::string& file, const toml::source_region& source) {
+  return fmt::format("{}:{}:{}", file, source.begin.line, source.begin.column);
+}
+
+Result<TomlValue> converted(const toml::node& node, const std::string& file) {
+  TomlValue made;
+  made.place = place_of(file, node.source());
+  if (const toml::table* table = node.as_table()) {
+    std::vector<std::pair<toml::source_position, std::pair<std::string, TomlValue>>> entries;
+    for (const auto& [key, value] : *table) {
+      HONE_ASSIGN(TomlValue child, converted(value, file));
+      // What is said of a value is said where its key stands, if it has one of its own there.
+      if (key.source().begin.line != 0) child.place = place_of(file, key.source());
+      entries.push_back({key.source().begin, {std::string(key.str()), std::move(child)}});
+    }
+    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    TomlTable list;
+    for (auto& [position, entry] : entries) list.push_back(std::move(entry));
+    made.value = std::move(list);
+  } else if (const toml::array* array = node.as_array()) {
+    TomlArray list;
+    for (const toml::node& element : *array) {
+      HONE_ASSIGN(TomlValue child, converted(element, file));
+      list.push_back(std::move(child));
+    }
+    made.value = std::move(list);
+  } else if (const auto text = node.value_exact<std::string>()) {
+    made.value = *text;
+  } else if (const auto integer = node.value_exact<int64_t>()) {
+    made.value = *integer;
+  } else if (const auto real = node.value_exact<double>()) {
+    made.value = *real;
+  } else if (const auto flag = node.value_exact<bool>()) {
+    made.value = *flag;
+  } else {
+    return invalid(fmt::format("{}: dates and times have no meaning here; write a number or \"text\"", made.place));
+  }
+  return made;
+}
+
+void insert_into(toml::table& table, const std::string& key, const TomlValue& value);
+
+toml::array array_of(const TomlArray& values) {
+  toml::array made;
+  for (const TomlValue& value : values) {
+    toml::table holder;  // converts one value of any kind
+    insert_into(holder, "value", value);
+    if (const toml::node* node = holder.get("value")) made.push_back(*node);
+  }
+  return made;
+}
+
+toml::table table_of(const TomlTable& entries) {
+  toml::table made;
+  for (const auto& [key, value] : entries) insert_into(made, key, value);
+  return made;
+}
+
+void insert_into(toml::table& table, const std::string& key, const TomlValue& value) {
+  std::visit(
+      [&](const auto& held) {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, TomlTable>)
+          table.insert_or_assign(key, table_of(held));
+        else if constexpr (std::is_same_v<Held, TomlArray>)
+          table.insert_or_assign(key, array_of(held));
+        else
+          table.insert_or_assign(key, held);
+      },
+      value.value);
+}
+
+TomlValue* child_of(TomlTable& table, const std::string& key) {
+  for (auto& [name, value] : table)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+void replace_places(TomlValue& value, const std::string& place) {
+  value.place = place;
+  if (auto* table = std::get_if<TomlTable>(&value.value))
+    for (auto& [key, child] : *table) replace_places(child, place);
+  if (auto* array = std::get_if<TomlArray>(&value.value))
+    for (TomlValue& child : *array) replace_places(child, place);
+}
+
+// The TOML value, or text where it is none.
+Result<TomlValue> assigned_value(const std::string& text, const std::string& place) {
+  auto parsed = parse_toml("value = " + text + "\n", place);
+  if (parsed.ok() && parsed->table()->size() == 1) {
+    TomlValue value = parsed->table()->front().second;
+    replace_places(value, place);
+    return value;
+  }
+  if (text.empty() || text.find_first_of("\"'[]{}\n") != std::string::npos)
+    return invalid(fmt::format("{}: '{}' is no TOML value", place, text));
+  return TomlValue{text, place};
+}
+
+}  // namespace
+
+const TomlValue* TomlValue::find(std::string_view key) const {
+  if (table() == nullptr) return nullptr;
+  for (const auto& [name, child] : *table())
+    if (name == key) return &child;
+  return nullptr;
+}
+
+Result<TomlValue> parse_toml(std::string_view text, const std::string& file) {
+  const toml::parse_result parsed = toml::parse(text, file);
+  if (parsed.failed())
+    return invalid(fmt::format("{}: {}", place_of(file, parsed.error().source()), parsed.error().description()));
+  return converted(parsed.table(), file);
+}
+
+Status set_in_toml(TomlValue& root, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return invalid(fmt::format("--set {}: write KEY=VALUE, as train.batch=64", assignment));
+  const std::string path = assignment.substr(0, equals);
+  const std::string place = "--set " + path;
+  HONE_ASSIGN(TomlValue value, assigned_value(assignment.substr(equals + 1), place));
+  TomlValue* at = &root;
+  std::istringstream keys(path);
+  for (std::string key; std::getline(keys, key, '.');) {
+    auto* table = std::get_if<TomlTable>(&at->value);
+    if (table == nullptr || key.empty())
+      return invalid(fmt::format("{}: '{}' is no key of a table", place, key));
+    TomlValue* child = child_of(*table, key);
+    if (child == nullptr) {
+      table->push_back({key, TomlValue{TomlTable{}, place}});
+      child = &table->back().second;
+    }
+    at = child;
+  }
+  *at = std::move(value);
+  return {};
+}
+
+std::string toml_string(const std::string& text) {
+  std::ostringstream quoted;
+  quoted << toml::toml_formatter(toml::value<std::string>(text));
+  return quoted.str();
+}
+
+std::string toml_text(const TomlValue& root) {
+  std::ostringstream text;
+  if (root.table() != nullptr) text << toml::toml_formatter(table_of(*root.table()));
+  text << '\n';
+  return text.str();
+}
+
+}  // namespace hone::model

@@ -1,0 +1,283 @@
+// The step as a graph: accumulation is one batch, statistics and dropout are states, frozen and tied weights.
+#include "graph/training/step.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "core/philox.h"
+#include "graph/random_seeds.h"
+#include "graph/specialise.h"
+#include "graph/text.h"
+#include "graph/training/trainable.h"
+#include "graph/verify.h"
+#include "model/zoo/zoo.h"
+#include "passes/pipeline.h"
+#include "runtime/interpreter.h"
+
+namespace hone::training {
+namespace {
+
+using graph::Graph;
+using graph::GraphBuilder;
+using graph::tensor_type;
+using graph::ValueId;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+template <typename T>
+T valid(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(result.error().message);
+  return *std::move(result);
+}
+
+Tensor made(Shape shape, uint64_t stream, double size = 0.5) {
+  Tensor tensor(DType::kF32, std::move(shape));
+  const Philox random(5, stream);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.size()); ++i)
+    tensor.as<float>()[i] = static_cast<float>(size * random.normal(i));
+  return tensor;
+}
+
+constexpr int64_t kBatch = 12, kLength = 5, kVocabulary = 7, kHidden = 6;
+
+// Tokens to logits: embedding, normalisation, a dense layer whose weight is the embedding.
+Graph tiny_language_model() {
+  GraphBuilder b("tiny");
+  const ValueId tokens =
+      b.input("tokens", tensor_type(DType::kI64, graph::Dims{graph::Dim::symbol("batch"), kLength}));
+  const ValueId embedding = b.constant("wte.weight", made({kVocabulary, kHidden}, 1));
+  ValueId x = b.add("Gather", {embedding, tokens}, {{"axis", int64_t{0}}});
+  x = b.add("LayerNormalization", {x, b.constant("ln.weight", made({kHidden}, 2)), b.constant("ln.bias", made({kHidden}, 3))});
+  x = b.add("MatMul", {x, b.add("Transpose", {embedding}, {{"perm", Ints{1, 0}}})});
+  b.rename(x, "logits");
+  b.output(x);
+  return valid(std::move(b).finish());
+}
+
+Graph with_batch(const Graph& graph, const std::string& input, const graph::TensorType& type) {
+  std::vector<graph::InputFact> facts(graph.inputs().size());
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    if (graph.value(graph.inputs()[i]).name == input) facts[i].type = type;
+  return valid(graph::with_random_stream(valid(graph::specialise(graph, facts))));
+}
+
+struct Stepper {
+  Graph step;
+  std::map<std::string, Tensor> values;
+  double loss = 0, norm = 0;
+
+  void run() {
+    std::vector<Tensor> inputs;
+    for (const ValueId id : step.inputs()) inputs.push_back(values.at(step.value(id).name));
+    const auto outputs = valid(runtime::interpret(step, inputs));
+    loss = outputs[graph::kStepLoss].at(0);
+    norm = outputs[graph::kStepNorm].at(0);
+    for (const graph::StatePair& pair : step.states())
+      values[step.value(step.state_input(pair)).name] = outputs[pair.output].clone();
+  }
+};
+
+Stepper stepper(const graph::TrainableModel& model, const graph::StepOptions& options, const Graph& micro) {
+  Stepper made{valid(graph::make_step(micro, model.parameters, options)), {}, 0, 0};
+  const Status status = graph::verify(made.step);
+  if (!status.ok()) throw std::runtime_error(status.error().message);
+  for (const ValueId id : made.step.inputs()) {
+    const graph::Value& value = made.step.value(id);
+    made.values[value.name] = Tensor::zeros(value.type.dtype, value.type.shape());
+  }
+  for (const auto* list : {&model.parameters, &model.statistics})
+    for (const graph::NamedTensor& tensor : *list) made.values[tensor.name] = tensor.value;
+  return made;
+}
+
+TEST(TrainingStep, MicroBatchesOfUnequalTokenCountsAreOneBatch) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_language_model()));
+  graph::StepOptions options;
+  options.fields = {{"tokens", tensor_type(DType::kI64, Shape{kBatch, kLength}), "tokens"},
+                    {"next", tensor_type(DType::kI64, Shape{kBatch, kLength}), ""}};
+  options.objective.terms = {{graph::LossKind::kCrossEntropy, 1}};
+  options.objective.target = "next";
+  options.objective.ignore = -100;
+  options.optimizer.kind = graph::OptimizerKind::kSgd;
+  options.optimizer.rate = 0.5;
+  options.clip = 0.4;
+  options.ema = 0.8;
+
+  Tensor tokens(DType::kI64, {kBatch, kLength}), next(DType::kI64, {kBatch, kLength});
+  const Philox random(9);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kBatch * kLength); ++i) {
+    tokens.as<int64_t>()[i] = static_cast<int64_t>(random.uniform(i) * kVocabulary);
+    next.as<int64_t>()[i] = static_cast<int64_t>(random.uniform(1000 + i) * kVocabulary);
+  }
+  // The first samples have a token or two that count, the last all of them; one micro-batch of six has none.
+  for (int64_t sample = 0; sample < kBatch; ++sample)
+    for (int64_t i = 0; i < kLength; ++i)
+      if ((sample < 6 && i > sample % 2) || sample < 2) next.as<int64_t>()[static_cast<std::size_t>(sample * kLength + i)] = -100;
+
+  std::vector<Stepper> steppers;
+  for (const int64_t parts : {1, 2, 3, 6, 12}) {
+    options.accumulate = parts;
+    const Graph micro = with_batch(model.training, "tokens", tensor_type(DType::kI64, Shape{kBatch / parts, kLength}));
+    steppers.push_back(stepper(model, options, micro));
+    steppers.back().values["data.tokens"] = tokens;
+    steppers.back().values["data.next"] = next;
+    for (int i = 0; i < 4; ++i) steppers.back().run();
+  }
+  for (std::size_t s = 1; s < steppers.size(); ++s) {
+    EXPECT_NEAR(steppers[s].loss, steppers[0].loss, 1e-6);
+    EXPECT_NEAR(steppers[s].norm, steppers[0].norm, 1e-6);
+    for (const auto& [name, tensor] : steppers[0].values)
+      for (int64_t i = 0; tensor.dtype() == DType::kF32 && i < tensor.size(); ++i)
+        EXPECT_NEAR(steppers[s].values.at(name).at(i), tensor.at(i), 2e-6) << name;
+  }
+  // They did move: the comparison could fail.
+  EXPECT_GT(std::abs(steppers[0].values.at("wte.weight").at(3) - model.parameters[0].value.at(3)), 1e-3);
+}
+
+// Convolution, batch normalisation, dropout as an exporter leaves it (not training), a mean over places.
+Graph tiny_classifier() {
+  GraphBuilder b("classifier");
+  const ValueId image =
+      b.input("image", tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 2, 4, 4}));
+  ValueId x = b.add("Conv", {image, b.constant("conv.weight", made({3, 2, 3, 3}, 1)), b.constant("conv.bias", made({3}, 2))},
+                    {{"pads", Ints{1, 1, 1, 1}}});
+  const ValueId ones = b.constant("onnx::shared", Tensor::f32({3}, std::vector<float>{1, 1, 1}));
+  x = b.add("BatchNormalization", {x, ones, b.constant("bn.bias", made({3}, 3)), b.constant("bn.mean", made({3}, 4)), ones},
+            {{"momentum", 0.75F}}, "bn");
+  x = b.add("Relu", {x});
+  x = b.add("Dropout", {x, b.constant("ratio", Tensor::scalar_f32(0.5F))}, {}, "dropout");
+  x = b.add("ReduceMean", {x, b.constant("axes", Tensor::i64({2}, std::vector<int64_t>{2, 3}))}, {{"keepdims", int64_t{0}}});
+  b.rename(x, "logits");
+  b.output(x);
+  return valid(std::move(b).finish());
+}
+
+std::vector<std::string> names_of(const std::vector<graph::NamedTensor>& list) {
+  std::vector<std::string> names;
+  for (const graph::NamedTensor& tensor : list) names.push_back(tensor.name);
+  return names;
+}
+
+TEST(TrainableModel, ShareOfMergedConstantsEndsAtNormalizations) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
+  EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("conv.weight", "conv.bias", "onnx::shared", "bn.bias"));
+  EXPECT_THAT(names_of(model.statistics), ElementsAre("bn.mean", "bn.onnx::shared"));
+}
+
+TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier(), {{"conv.*"}}));
+  EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("onnx::shared", "bn.bias"));
+  EXPECT_THAT(graph::make_trainable(tiny_classifier(), {{"cnv.*"}}).error().message, HasSubstr("matches 'cnv.*'"));
+  // With its scale frozen it normalizes by its running statistics.
+  const graph::TrainableModel frozen = valid(graph::make_trainable(tiny_classifier(), {{"onnx::*", "bn.*"}}));
+  EXPECT_TRUE(frozen.statistics.empty());
+  for (const graph::Node& node : frozen.training.nodes())
+    EXPECT_EQ(node.attributes.integer("training_mode", 0), 0) << node.name;
+}
+
+TEST(TrainableModel, PutsValuesBackWhereTheyWere) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
+  const Graph changed = valid(graph::with_constants(model.base, {{"conv.bias", made({3}, 77)}}));
+  EXPECT_TRUE(same_tensor(*changed.value(changed.find_value("conv.bias")).constant, made({3}, 77)));
+  EXPECT_THAT(graph::with_constants(model.base, {{"conv.bias", made({4}, 77)}}).error().message, HasSubstr("conv.bias"));
+  EXPECT_FALSE(graph::with_constants(model.base, {{"nothing", made({4}, 77)}}).ok());
+}
+
+graph::StepOptions classifier_options() {
+  graph::StepOptions options;
+  options.fields = {{"image", tensor_type(DType::kF32, Shape{4, 2, 4, 4}), "image"},
+                    {"label", tensor_type(DType::kI64, Shape{4}), ""}};
+  options.objective.terms = {{graph::LossKind::kCrossEntropy, 1}};
+  options.objective.target = "label";
+  options.optimizer.rate = 0.05;
+  return options;
+}
+
+TEST(TrainingStep, KeepsRunningStatisticsAndDrawsFreshDropout) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
+  const graph::StepOptions options = classifier_options();
+  const Graph micro = with_batch(model.training, "image", tensor_type(DType::kF32, Shape{4, 2, 4, 4}));
+  Stepper s = stepper(model, options, micro);
+  s.values["data.image"] = made({4, 2, 4, 4}, 8, 1);
+  s.values["data.label"] = Tensor::i64({4}, std::vector<int64_t>{0, 1, 2, 1});
+  const Tensor before = s.values.at("bn.mean");
+  s.run();
+  const double first = s.loss;
+  EXPECT_EQ(s.values.at("random.offset").int_at(0), 4 * 3 * 4 * 4);
+  EXPECT_EQ(s.values.at(graph::kUpdates).int_at(0), 1);
+  EXPECT_FALSE(same_tensor(before, s.values.at("bn.mean")));
+  // momentum · before + (1 - momentum) · the batch's mean, of the convolution before the update.
+  s.values["data.image"] = Tensor::zeros(DType::kF32, {4, 2, 4, 4});
+  const Tensor mean = s.values.at("bn.mean");
+  const Tensor bias = s.values.at("conv.bias");
+  s.run();
+  for (int64_t c = 0; c < 3; ++c)
+    EXPECT_NEAR(s.values.at("bn.mean").at(c), 0.75 * mean.at(c) + 0.25 * bias.at(c), 1e-6);
+  // The same place in the stream gives the same loss; another gives another.
+  Stepper again = stepper(model, options, micro);
+  again.values["data.image"] = made({4, 2, 4, 4}, 8, 1);
+  again.values["data.label"] = s.values.at("data.label");
+  Stepper elsewhere = again;
+  elsewhere.values["random.offset"] = Tensor::scalar_i64(4 * 3 * 4 * 4);
+  again.run();
+  elsewhere.run();
+  EXPECT_EQ(again.loss, first);
+  EXPECT_NE(elsewhere.loss, first);
+}
+
+TEST(TrainingStep, EvaluationCountsWhatTheMetricNeeds) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
+  graph::StepOptions options = classifier_options();
+  options.objective.metric = graph::MetricKind::kAccuracy;
+  const Graph whole = with_batch(model.inference, "image", tensor_type(DType::kF32, Shape{4, 2, 4, 4}));
+  const Graph evaluation = valid(graph::make_evaluation(whole, options));
+  std::vector<Tensor> inputs;
+  for (const ValueId id : evaluation.inputs()) {
+    const std::string& name = evaluation.value(id).name;
+    if (name == "data.image") inputs.push_back(made({4, 2, 4, 4}, 8, 1));
+    if (name == "data.label") inputs.push_back(Tensor::i64({4}, std::vector<int64_t>{0, 1, 2, 1}));
+    for (const auto* list : {&model.parameters, &model.statistics})
+      for (const graph::NamedTensor& tensor : *list)
+        if (tensor.name == name) inputs.push_back(tensor.value);
+  }
+  const auto outputs = valid(runtime::interpret(evaluation, inputs));
+  ASSERT_EQ(outputs.size(), 3u);
+  EXPECT_EQ(outputs[1].at(0), 4);
+  // By the model itself.
+  const auto logits = valid(runtime::interpret(
+      valid(graph::specialise(tiny_classifier(), std::vector<graph::InputFact>(1))), std::vector<Tensor>{inputs[0]}));
+  double right = 0, loss = 0;
+  const int64_t labels[] = {0, 1, 2, 1};
+  for (int64_t n = 0; n < 4; ++n) {
+    double sum = 0;
+    int64_t best = 0;
+    for (int64_t c = 0; c < 3; ++c) {
+      sum += std::exp(logits[0].at(n * 3 + c));
+      if (logits[0].at(n * 3 + c) > logits[0].at(n * 3 + best)) best = c;
+    }
+    loss += std::log(sum) - logits[0].at(n * 3 + labels[n]);
+    right += best == labels[n] ? 1 : 0;
+    EXPECT_EQ(outputs[2].at(n * 2), best == labels[n] ? 1 : 0);
+    EXPECT_EQ(outputs[2].at(n * 2 + 1), 1);
+  }
+  EXPECT_NEAR(outputs[0].at(0), loss, 1e-5);
+  EXPECT_EQ(graph::metric_of(graph::MetricKind::kAccuracy, {right, 4}, 0), right / 4);
+}
+
+TEST(Metrics, AreTheirDefinitions) {
+  using graph::metric_of;
+  using graph::MetricKind;
+  // |A∩B| = 6, |A| + |B| = 20.
+  EXPECT_DOUBLE_EQ(metric_of(MetricKind::kDice, {6, 20}, 0), 0.6);
+  EXPECT_DOUBLE_EQ(metric_of(MetricKind::kIou, {6, 20}, 0), 6.0 / 14);
+  EXPECT_DOUBLE_EQ(metric_of(MetricKind::kDice, {0, 0}, 0), 1) << "nothing to find, nothing found";
+  // Of three classes the first is the background.
+  EXPECT_DOUBLE_EQ(metric_of(MetricKind::kDice, {100, 6, 2, 200, 20, 8}, 0), (0.6 + 0.5) / 2);
+  EXPECT_DOUBLE_EQ(metric_of(MetricKind::kBitsPerByte, {}, std::log(8.0)), 3);
+  EXPECT_DOUBLE_EQ(metric_of(MetricKind::kPerplexity, {}, std::log(8.0)), 8);
+}
+
+}  // namespace
+}  // namespace hone::training

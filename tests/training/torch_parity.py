@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Trains in PyTorch what hone has trained, from the same weights on the same batches, and compares the losses.
+
+Usage: tests/training/torch_parity.py FOLDER
+
+FOLDER is what parity_test.cpp writes: run.json (which network, optimizer, schedule, and hone's losses), initial.safetensors
+(weights) and batches.safetensors ("<step>.<field>"). Prints the largest relative difference; exits 0 where it is within
+the tolerance of run.json, 1 where it is not, 77 where there is no PyTorch.
+"""
+import json
+import math
+import struct
+import sys
+from pathlib import Path
+
+try:
+    import numpy
+    import torch
+    import torch.nn.functional as F
+except ImportError as error:
+    print(f"NOT RUN: {error}")
+    sys.exit(77)
+
+TYPES = {"F32": numpy.float32, "I64": numpy.int64, "U8": numpy.uint8}
+
+
+def read_safetensors(path):
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        array = numpy.frombuffer(data[8 + length + begin:8 + length + end], TYPES[entry["dtype"]])
+        tensors[name] = torch.from_numpy(array.reshape(entry["shape"]).copy())
+    return tensors
+
+
+def digits_cnn(p, batch, run):
+    x = F.relu(F.conv2d(batch["image"], p["conv1.weight"], p["conv1.bias"], stride=2, padding=1))
+    x = F.relu(F.conv2d(x, p["conv2.weight"], p["conv2.bias"], stride=2, padding=1))
+    return F.cross_entropy(F.linear(x.flatten(1), p["dense.weight"], p["dense.bias"]), batch["label"])
+
+
+def gpt2(p, batch, run):
+    tokens = batch["tokens"]
+    heads, hidden = run["heads"], p["transformer.wte.weight"].shape[1]
+    layers = 1 + max(int(name.split(".")[2]) for name in p if name.startswith("transformer.h."))
+    x = p["transformer.wte.weight"][tokens] + p["transformer.wpe.weight"][:tokens.shape[1]]
+    norm = lambda x, at: F.layer_norm(x, (hidden,), p[at + ".weight"], p[at + ".bias"], 1e-5)
+    dense = lambda x, at: x @ p[at + ".weight"] + p[at + ".bias"]
+    split = lambda x: x.unflatten(-1, (heads, hidden // heads)).transpose(1, 2)
+    for i in range(layers):
+        at = f"transformer.h.{i}."
+        q, k, v = dense(norm(x, at + "ln_1"), at + "attn.c_attn").split(hidden, -1)
+        y = F.scaled_dot_product_attention(split(q), split(k), split(v), is_causal=True)
+        x = x + dense(y.transpose(1, 2).flatten(2), at + "attn.c_proj")
+        x = x + dense(F.gelu(dense(norm(x, at + "ln_2"), at + "mlp.c_fc"), approximate="tanh"), at + "mlp.c_proj")
+    logits = norm(x, "transformer.ln_f") @ p["transformer.wte.weight"].T
+    return F.cross_entropy(logits.flatten(0, 1), batch["next"].flatten())
+
+
+def unet(p, batch, run):
+    """Batch normalisation by the statistics of the batch, as in training."""
+
+    def double(x, at):
+        for conv, norm in ((0, 1), (3, 4)):
+            x = F.conv2d(x, p[f"{at}.{conv}.weight"], padding=1)
+            x = F.relu(F.batch_norm(x, None, None, p[f"{at}.{norm}.weight"], p[f"{at}.{norm}.bias"], True, 0.1, 1e-5))
+        return x
+
+    levels = [double(batch["image"], "inc.double_conv")]
+    while f"down{len(levels)}.maxpool_conv.1.double_conv.0.weight" in p:
+        levels.append(double(F.max_pool2d(levels[-1], 2), f"down{len(levels)}.maxpool_conv.1.double_conv"))
+    x = levels.pop()
+    for i, skip in enumerate(reversed(levels), 1):
+        x = F.conv_transpose2d(x, p[f"up{i}.up.weight"], p[f"up{i}.up.bias"], stride=2)
+        x = double(torch.cat([skip, x], 1), f"up{i}.conv.double_conv")
+    x = F.conv2d(x, p["outc.conv.weight"], p["outc.conv.bias"])
+    t = batch["mask"].float()
+    s, over = torch.sigmoid(x), (1, 2, 3)
+    dice = 1 - (2 * (s * t).sum(over) + 1) / (s.sum(over) + t.sum(over) + 1)
+    return F.binary_cross_entropy_with_logits(x, t) + dice.mean()
+
+
+def rate_at(step, run):
+    """Cosine with a linear warm-up: the schedule of the shipped recipes."""
+    warm, steps, final = run["warmup_steps"], run["steps"], run["final"]
+    share = min(max((step - warm) / (steps - warm), 0), 1)
+    return run["rate"] * min(1, (step + 1) / max(warm, 1)) * (final + (1 - final) * (1 + math.cos(math.pi * share)) / 2)
+
+
+def main(folder):
+    folder = Path(folder)
+    run = json.loads((folder / "run.json").read_text())
+    batches = read_safetensors(folder / "batches.safetensors")
+    parameters = {name: value.requires_grad_() for name, value in read_safetensors(folder / "initial.safetensors").items()}
+    torch.set_num_threads(1)
+    optimizer = torch.optim.AdamW(
+        [{"params": [p for p in parameters.values() if p.dim() >= 2], "weight_decay": run["weight_decay"]},
+         {"params": [p for p in parameters.values() if p.dim() < 2], "weight_decay": 0}],
+        betas=(run["beta1"], run["beta2"]), eps=run["epsilon"])
+    network = {"digits_cnn": digits_cnn, "gpt2": gpt2, "unet": unet}[run["network"]]
+    worst = 0
+    for step, wanted in enumerate(run["losses"]):
+        batch = {name.split(".", 1)[1]: value for name, value in batches.items() if name.startswith(f"{step}.")}
+        for group in optimizer.param_groups:
+            group["lr"] = rate_at(step, run)
+        optimizer.zero_grad()
+        loss = network(parameters, batch, run)
+        loss.backward()
+        if run["clip"] > 0:
+            torch.nn.utils.clip_grad_norm_(list(parameters.values()), run["clip"])
+        optimizer.step()
+        worst = max(worst, abs(loss.item() - wanted) / abs(loss.item()))
+    print(f"{run['network']}: {len(run['losses'])} steps, loss {run['losses'][0]:.4f} to {run['losses'][-1]:.4f}, "
+          f"largest relative difference from PyTorch {torch.__version__}: {worst:.2e}")
+    return 0 if worst <= run["tolerance"] else 1
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))
