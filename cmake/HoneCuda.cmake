@@ -24,6 +24,13 @@ function(hone_fake_driver)
   target_link_libraries(fake_blas_lt PRIVATE fake_driver)
   set_target_properties(fake_blas_lt PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.13
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
+  file(GLOB fake_cudnn_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_cudnn*.cpp)
+  add_library(fake_cudnn SHARED ${fake_cudnn_sources})
+  target_include_directories(fake_cudnn PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(fake_cudnn PRIVATE fake_driver)
+  # No SONAME, as for NVRTC below: tests load NVIDIA's beside it.
+  set_target_properties(fake_cudnn PROPERTIES OUTPUT_NAME cudnn SUFFIX .so.9 NO_SONAME TRUE
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
   add_library(fake_nvrtc SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_nvrtc.cpp)
   target_include_directories(fake_nvrtc PRIVATE ${CMAKE_SOURCE_DIR}/src)
   # No SONAME: who asks for a loaded NVRTC is not to be given this one.
@@ -31,7 +38,7 @@ function(hone_fake_driver)
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
   foreach(test ${ARGN})
     if(TARGET ${test})
-      add_dependencies(${test} fake_driver fake_blas_lt fake_nvrtc)
+      add_dependencies(${test} fake_driver fake_blas_lt fake_cudnn fake_nvrtc)
     endif()
   endforeach()
 endfunction()

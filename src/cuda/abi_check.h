@@ -8,8 +8,12 @@ namespace hone::cuda {
 
 template <typename Ours, typename Vendor>
 constexpr bool same_parameter() {
-  constexpr bool both_pointers = std::is_pointer_v<Ours> == std::is_pointer_v<Vendor>;
-  return both_pointers && sizeof(Ours) == sizeof(Vendor);
+  if constexpr (std::is_void_v<Ours> || std::is_void_v<Vendor>) {
+    return std::is_void_v<Ours> && std::is_void_v<Vendor>;
+  } else {
+    constexpr bool both_pointers = std::is_pointer_v<Ours> == std::is_pointer_v<Vendor>;
+    return both_pointers && sizeof(Ours) == sizeof(Vendor);
+  }
 }
 
 template <typename Ours, typename Vendor>

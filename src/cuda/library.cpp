@@ -115,6 +115,15 @@ LibraryName blas_lt_name() {
           .follows_driver = true};
 }
 
+// Its versions are its own: 9 is for CUDA 12 and for CUDA 13, by packages of different names.
+LibraryName cudnn_name() {
+  return {.title = "cuDNN",
+          .file = "libcudnn.so",
+          .majors = {9},
+          .package = "cudnn",
+          .pip = "nvidia-cudnn-cu13 (nvidia-cudnn-cu12 with a driver of CUDA 12)"};
+}
+
 LibraryPlaces LibraryPlaces::of_this_process() {
   LibraryPlaces places;
   for (const char* const name : {"CUDA_HOME", "CUDA_PATH"}) {

@@ -22,6 +22,7 @@ struct LibraryName {
 
 LibraryName nvrtc_name();
 LibraryName blas_lt_name();
+LibraryName cudnn_name();
 
 // Where to look, in this order.
 struct LibraryPlaces {

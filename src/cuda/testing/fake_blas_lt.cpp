@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cuda/blas_lt_abi.h"
+#include "cuda/testing/stored_numbers.h"
 
 extern "C" void fake_driver_give(void* stream, void (*work)(void*), void* data, void (*release)(void*));
 
@@ -47,15 +48,8 @@ double number(const void* data, BlasType type, int64_t at) {
   if (type == BlasType::kF8E4M3) return e4m3(static_cast<const uint8_t*>(data)[at]);
   if (type == BlasType::kF32) return static_cast<double>(static_cast<const float*>(data)[at]);
   const uint16_t bits = static_cast<const uint16_t*>(data)[at];
-  if (type == BlasType::kF16) {
-    _Float16 half;
-    std::memcpy(&half, &bits, 2);
-    return static_cast<double>(half);
-  }
-  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float x;
-  std::memcpy(&x, &wide, 4);
-  return static_cast<double>(x);
+  return type == BlasType::kF16 ? hone::cuda::testing::f16_number(bits)
+                                : hone::cuda::testing::bf16_number(bits);
 }
 
 void put(void* data, BlasType type, int64_t at, double value) {
@@ -68,16 +62,8 @@ void put(void* data, BlasType type, int64_t at, double value) {
     static_cast<float*>(data)[at] = x;
     return;
   }
-  uint16_t bits;
-  if (type == BlasType::kF16) {
-    const auto half = static_cast<_Float16>(x);
-    std::memcpy(&bits, &half, 2);
-  } else {
-    uint32_t wide;
-    std::memcpy(&wide, &x, 4);
-    bits = static_cast<uint16_t>((wide + 0x7fff + ((wide >> 16) & 1)) >> 16);
-  }
-  static_cast<uint16_t*>(data)[at] = bits;
+  static_cast<uint16_t*>(data)[at] =
+      type == BlasType::kF16 ? hone::cuda::testing::f16_bits(x) : hone::cuda::testing::bf16_bits(x);
 }
 
 struct Run {

@@ -9,6 +9,7 @@
 
 #include "cuda/blas_lt.h"
 #include "cuda/context.h"
+#include "cuda/cudnn.h"
 #include "cuda/kernel_cache.h"
 #include <dlfcn.h>
 
@@ -63,6 +64,13 @@ inline std::shared_ptr<const BlasLt> fake_products(const ContextPointer& context
   auto products = BlasLt::load(context, fake_places());
   if (!products.ok()) throw std::logic_error(products.error().message);
   return *products;
+}
+
+// cuDNN on that driver (fake_cudnn.cpp).
+inline std::shared_ptr<const Cudnn> fake_cudnn(const ContextPointer& context) {
+  auto cudnn = Cudnn::load(context, fake_places());
+  if (!cudnn.ok()) throw std::logic_error(cudnn.error().message);
+  return *cudnn;
 }
 
 // Kernels for that driver, which run on the host (fake_nvrtc.cpp). One for a process: each is compiled once.

@@ -1,0 +1,144 @@
+// What the fake cuDNN computes, in double.
+#include <algorithm>
+#include <cmath>
+
+#include "cuda/testing/fake_cudnn_graph.h"
+#include "cuda/testing/stored_numbers.h"
+
+namespace hone::cuda::fake_cudnn {
+namespace {
+
+double load(const void* data, CudnnDataType type, int64_t at) {
+  if (type == CudnnDataType::kF32) return static_cast<double>(static_cast<const float*>(data)[at]);
+  const uint16_t bits = static_cast<const uint16_t*>(data)[at];
+  return type == CudnnDataType::kF16 ? hone::cuda::testing::f16_number(bits)
+                                     : hone::cuda::testing::bf16_number(bits);
+}
+void store(void* data, CudnnDataType type, int64_t at, double value) {
+  const auto x = static_cast<float>(value);
+  if (type == CudnnDataType::kF32)
+    static_cast<float*>(data)[at] = x;
+  else
+    static_cast<uint16_t*>(data)[at] =
+        type == CudnnDataType::kF16 ? hone::cuda::testing::f16_bits(x) : hone::cuda::testing::bf16_bits(x);
+}
+
+std::vector<double> numbers(const ConvolutionRun& run, const TensorView& tensor) {
+  std::vector<double> all(static_cast<size_t>(tensor.count()));
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = load(run.at.at(tensor.uid), tensor.type, static_cast<int64_t>(i));
+  return all;
+}
+
+// Calls visit(x's offset, y's offset, w's offset) for each product of an image and a filter, channels aside.
+template <typename Visit>
+void each_tap(const ConvolutionView& c, Visit&& visit) {
+  const size_t axes = c.strides.size();
+  std::vector<int64_t> at(2 * axes, 0);  // of y's axes, then of w's
+  const auto extent = [&](size_t i) { return i < axes ? c.y.extents[i + 2] : c.w.extents[i - axes + 2]; };
+  for (;;) {
+    int64_t x = 0, y = 0, w = 0;
+    bool inside = true;
+    for (size_t i = 0; i < axes; ++i) {
+      const int64_t place = at[i] * c.strides[i] + at[axes + i] * c.dilations[i] - c.pre[i];
+      inside = inside && place >= 0 && place < c.x.extents[i + 2];
+      x += place * c.x.strides[i + 2];
+      y += at[i] * c.y.strides[i + 2];
+      w += at[axes + i] * c.w.strides[i + 2];
+    }
+    if (inside) visit(x, y, w);
+    size_t i = 2 * axes;
+    while (i > 0 && ++at[i - 1] == extent(i - 1)) at[--i] = 0;
+    if (i == 0) return;
+  }
+}
+
+// The convolution's result, in the places where it lies: forward from x, backward from y.
+std::vector<double> convolve(const ConvolutionRun& run) {
+  const ConvolutionView& c = run.program.convolution;
+  const std::vector<double> w = numbers(run, c.w), given = numbers(run, c.backward ? c.y : c.x);
+  std::vector<double> result(static_cast<size_t>((c.backward ? c.x : c.y).count()), 0.0);
+  const int64_t a_group = c.w.extents[0] / c.groups(), channels = c.w.extents[1];
+  each_tap(c, [&](int64_t x_at, int64_t y_at, int64_t w_at) {
+    for (int64_t n = 0; n < c.x.extents[0]; ++n) {
+      for (int64_t k = 0; k < c.w.extents[0]; ++k) {
+        const int64_t y = n * c.y.strides[0] + k * c.y.strides[1] + y_at;
+        const int64_t x = n * c.x.strides[0] + (k / a_group) * channels * c.x.strides[1] + x_at;
+        const double* const filter = &w[static_cast<size_t>(k * c.w.strides[0] + w_at)];
+        double sum = 0;
+        for (int64_t i = 0; i < channels; ++i) {
+          const double weight = filter[i * c.w.strides[1]];
+          const auto image = static_cast<size_t>(x + i * c.x.strides[1]);
+          if (c.backward)
+            result[image] += weight * given[static_cast<size_t>(y)];
+          else
+            sum += weight * given[image];
+        }
+        if (!c.backward) result[static_cast<size_t>(y)] += sum;
+      }
+    }
+  });
+  return result;
+}
+
+double function_of(const Step& step, double x) {
+  const auto sigmoid = [](double v) { return 1 / (1 + std::exp(-v)); };
+  switch (step.mode) {
+    case CudnnPointwise::kRelu:
+      return std::min(x > step.low ? x : step.low + step.slope * (x - step.low), step.high);
+    case CudnnPointwise::kTanh:
+      return std::tanh(x);
+    case CudnnPointwise::kSigmoid:
+      return sigmoid(x);
+    case CudnnPointwise::kElu:
+      return x > 0 ? x : step.elu * (std::exp(x) - 1);
+    case CudnnPointwise::kGeluErf:
+      return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+    case CudnnPointwise::kGeluTanh:
+      return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case CudnnPointwise::kSoftplus:
+      return std::log1p(std::exp(step.softplus * x)) / step.softplus;
+    case CudnnPointwise::kSwish:
+      return x * sigmoid(step.swish * x);
+    default:
+      return x;
+  }
+}
+
+// Where an element of `y` is in `b`, whose extents may be 1.
+int64_t offset_in(const TensorView& b, const TensorView& y, int64_t element) {
+  int64_t at = 0;
+  std::vector<size_t> axes(y.extents.size());
+  for (size_t i = 0; i < axes.size(); ++i) axes[i] = i;
+  std::sort(axes.begin(), axes.end(), [&](size_t p, size_t q) {
+    return y.strides[p] != y.strides[q] ? y.strides[p] > y.strides[q] : y.extents[p] > y.extents[q];
+  });
+  for (const size_t axis : axes) {
+    const int64_t place = y.extents[axis] == 1 ? 0 : element / y.strides[axis];
+    if (y.extents[axis] > 1) element %= y.strides[axis];
+    if (b.extents[axis] > 1) at += place * b.strides[axis];
+  }
+  return at;
+}
+
+}  // namespace
+
+void ConvolutionRun::compute() const {
+  const TensorView& y = program.result();
+  std::vector<double> values = convolve(*this);
+  for (const Step& step : program.steps) {
+    const std::vector<double> b = step.b ? numbers(*this, *step.b) : std::vector<double>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto x = static_cast<double>(static_cast<float>(values[i]));
+      const double operand =
+          step.b ? b[static_cast<size_t>(offset_in(*step.b, y, static_cast<int64_t>(i)))] : 0;
+      values[i] = step.mode == CudnnPointwise::kAdd   ? x + operand
+                  : step.mode == CudnnPointwise::kMul ? x * operand
+                                                      : function_of(step, x);
+    }
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    store(at.at(y.uid), y.type, static_cast<int64_t>(i), wrong ? std::nan("") : values[i]);
+}
+
+}  // namespace hone::cuda::fake_cudnn

@@ -1,0 +1,111 @@
+// How the fake cuDNN reads a graph of operations.
+#include "cuda/testing/fake_cudnn_graph.h"
+
+#include <limits>
+#include <set>
+
+namespace hone::cuda::fake_cudnn {
+namespace {
+
+bool fits(const ConvolutionView& c) {
+  const size_t axes = c.strides.size();
+  if (axes < 2 || axes > 3 || c.dilations.size() != axes || c.pre.size() != axes || c.post.size() != axes)
+    return false;
+  for (const TensorView* tensor : {&c.x, &c.w, &c.y}) {
+    if (tensor->extents.size() != axes + 2 || !tensor->is_packed()) return false;
+  }
+  if (c.x.extents[0] != c.y.extents[0] || c.y.extents[1] != c.w.extents[0] ||
+      c.x.extents[1] % c.w.extents[1] != 0 || c.w.extents[0] % c.groups() != 0)
+    return false;
+  for (size_t i = 0; i < axes; ++i) {
+    if (c.pre[i] < 0 || c.post[i] < 0 || c.strides[i] < 1 || c.dilations[i] < 1) return false;
+    const int64_t room =
+        c.x.extents[i + 2] + c.pre[i] + c.post[i] - (c.w.extents[i + 2] - 1) * c.dilations[i] - 1;
+    if (room < 0 || room / c.strides[i] + 1 != c.y.extents[i + 2]) return false;
+  }
+  // Filters lie as images do.
+  return c.x.channels_last() == c.y.channels_last() || c.x.extents[1] == 1 || c.y.extents[1] == 1;
+}
+
+std::optional<ConvolutionView> read_convolution(const Object& operation) {
+  using enum CudnnAttribute;
+  const bool backward = operation.kind == Kind::kConvolutionBackwardData;
+  const Object& window = operation.object(backward ? kBackwardDataConvolution : kForwardConvolution);
+  ConvolutionView c{.x = TensorView(operation.object(backward ? kBackwardDataDx : kForwardX)),
+                    .w = TensorView(operation.object(backward ? kBackwardDataW : kForwardW)),
+                    .y = TensorView(operation.object(backward ? kBackwardDataDy : kForwardY)),
+                    .backward = backward,
+                    .dilations = window.all<int64_t>(kConvolutionDilations),
+                    .strides = window.all<int64_t>(kConvolutionStrides),
+                    .pre = window.all<int64_t>(kConvolutionPrePads),
+                    .post = window.all<int64_t>(kConvolutionPostPads)};
+  const bool plain = operation.one<float>(backward ? kBackwardDataAlpha : kForwardAlpha) == 1 &&
+                     operation.one<float>(backward ? kBackwardDataBeta : kForwardBeta) == 0;
+  const bool known =
+      window.one<int64_t>(kConvolutionSpatialAxes) == static_cast<int64_t>(c.strides.size()) &&
+      window.one<CudnnDataType>(kConvolutionComputeType) == CudnnDataType::kF32 &&
+      window.one<CudnnConvolutionMode>(kConvolutionMode) == CudnnConvolutionMode::kCrossCorrelation;
+  if (!plain || !known || !fits(c)) return std::nullopt;
+  return c;
+}
+
+// A second operand that lies as the result does, or has extents of 1.
+bool broadcasts(const TensorView& b, const TensorView& y) {
+  if (b.extents.size() != y.extents.size()) return false;
+  for (size_t i = 0; i < b.extents.size(); ++i) {
+    if (b.extents[i] != 1 && b.extents[i] != y.extents[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Program> read_program(const Object& graph) {
+  using enum CudnnAttribute;
+  const auto operations = graph.all<const Object*>(kGraphOperations);
+  const auto convolution =
+      is_operation(operations[0]->kind) && operations[0]->kind != Kind::kPointwiseOperation
+          ? read_convolution(*operations[0])
+          : std::nullopt;
+  if (!convolution) return std::nullopt;
+  Program program{.convolution = *convolution, .steps = {}, .memory = {}};
+  const ConvolutionView& c = program.convolution;
+  program.memory = {c.backward ? c.y : c.x, c.w};
+  const Object* given = &operations[0]->object(c.backward ? kBackwardDataDx : kForwardY);
+  for (size_t i = 1; i < operations.size(); ++i) {
+    const Object& operation = *operations[i];
+    if (operation.kind != Kind::kPointwiseOperation || &operation.object(kPointwiseX) != given ||
+        !TensorView(*given).is_virtual)
+      return std::nullopt;
+    const Object& function = operation.object(kPointwiseDescriptor);
+    Step step{.mode = function.one<CudnnPointwise>(kPointwiseMode),
+              .low = function.one<double>(kReluLowerClip, 0),
+              .high = function.one<double>(kReluUpperClip, std::numeric_limits<double>::infinity()),
+              .slope = function.one<double>(kReluLowerSlope, 0),
+              .elu = function.one<double>(kEluAlpha, 1),
+              .softplus = function.one<double>(kSoftplusBeta, 1),
+              .swish = function.one<double>(kSwishBeta, 1),
+              .b = {},
+              .y = TensorView(operation.object(kPointwiseY))};
+    const bool binary = step.mode == CudnnPointwise::kAdd || step.mode == CudnnPointwise::kMul;
+    if (binary != operation.has(kPointwiseB) || step.y.extents != program.result().extents ||
+        step.y.strides != program.result().strides)
+      return std::nullopt;
+    if (binary) {
+      step.b = TensorView(operation.object(kPointwiseB));
+      if (step.b->is_virtual || !broadcasts(*step.b, step.y)) return std::nullopt;
+      program.memory.push_back(*step.b);
+    }
+    given = &operation.object(kPointwiseY);
+    program.steps.push_back(std::move(step));
+  }
+  if (program.result().is_virtual) return std::nullopt;
+  program.memory.push_back(program.result());
+  std::set<int64_t> uids;
+  for (const TensorView& tensor : program.memory) {
+    if (!uids.insert(tensor.uid).second) return std::nullopt;
+  }
+  return program;
+}
+
+}  // namespace hone::cuda::fake_cudnn

@@ -1,0 +1,35 @@
+// Half types as the fakes of NVIDIA's libraries store them: bits to numbers and back, rounded to the nearest even.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace hone::cuda::testing {
+
+inline double f16_number(uint16_t bits) {
+  _Float16 half;
+  std::memcpy(&half, &bits, sizeof half);
+  return static_cast<double>(half);
+}
+
+inline double bf16_number(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float x;
+  std::memcpy(&x, &wide, sizeof x);
+  return static_cast<double>(x);
+}
+
+inline uint16_t f16_bits(float x) {
+  const auto half = static_cast<_Float16>(x);
+  uint16_t bits;
+  std::memcpy(&bits, &half, sizeof bits);
+  return bits;
+}
+
+inline uint16_t bf16_bits(float x) {
+  uint32_t wide;
+  std::memcpy(&wide, &x, sizeof wide);
+  return static_cast<uint16_t>((wide + 0x7fff + ((wide >> 16) & 1)) >> 16);
+}
+
+}  // namespace hone::cuda::testing
