@@ -2,8 +2,11 @@
 // (examples/plugin/make_model.py), on the CPU by the program and on CUDA by kernels that the host runs.
 #include <cstdlib>
 
+#include "cuda/testing/real_nvrtc.h"
+#include "hone/plugin.h"
 #include "tests/cli/run_program.h"
 #include "tests/plugins/plugin_files.h"
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -22,6 +25,11 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 const std::string kScript = (source_folder() / "examples" / "plugin" / "make_model.py").string();
+ProgramResult run_python(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "python3");
+  return run_program("/usr/bin/env", arguments);
+}
+
 constexpr const char* kOperator = "mmdeploy.MMCVMultiScaleDeformableAttention";
 
 class Example : public ::testing::Test {
@@ -34,7 +42,7 @@ class Example : public ::testing::Test {
   // The model anew, of other sizes.
   void write(std::vector<std::string> sizes) {
     sizes.insert(sizes.begin(), {kScript, "write", folder_.path().string()});
-    const ProgramResult written = run_program("python3", sizes);
+    const ProgramResult written = run_python(sizes);
     ASSERT_EQ(written.exit_code, 0) << written.err;
   }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
@@ -48,8 +56,7 @@ class Example : public ::testing::Test {
                  out});
   }
   void expect_right(const std::string& out) const {
-    const ProgramResult compared =
-        run_program("python3", {kScript, "compare", file("expected.npy"), out + "/y.npy"});
+    const ProgramResult compared = run_python({kScript, "compare", file("expected.npy"), out + "/y.npy"});
     EXPECT_EQ(compared.exit_code, 0) << compared.out << compared.err;
   }
   json json_of(std::vector<std::string> arguments) const {
@@ -147,6 +154,37 @@ TEST_F(Example, TakesPartInEveryCommandOfModels) {
   ASSERT_EQ(hone({"optimize", file("msda.onnx"), "-o", file("better.onnx")}).exit_code, 0);
   ASSERT_EQ(run_model(file("better.onnx"), file("better")).exit_code, 0);
   expect_right(file("better"));
+}
+
+TEST(RealNvrtcExample, CompilesWithoutSpillsForEachArchitecture) {
+  const auto nvrtc = cuda::testing::real_nvrtc();
+  if (nvrtc == nullptr) return;
+  const auto operators = plugin::load_plugins(std::vector<std::string>{example_plugin()});
+  ASSERT_TRUE(operators.ok()) << operators.error().message;
+  for (const int architecture : {80, 90, 100, 120}) {
+    for (const char* width : {"1", "4"}) {
+      const std::string text = fmt::format(
+          "#define CHANNELS 32\n#define WIDTH {}\n#define HEADS 8\n#define QUERIES 900\n"
+          "#define LEVELS 4\n#define POINTS 4\n{}",
+          width, (*operators)[0]->interface->cuda_kernels[0]->source);
+      const auto compiled = nvrtc->compile(text, "msda.cu", {architecture}, {});
+      ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+      ASSERT_EQ(compiled->uses.size(), 1U);
+      const cuda::KernelUse& use = compiled->uses[0];
+      EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << architecture << " " << width;
+    }
+  }
+}
+
+// A plugin that brings no reference: what plays its part is said.
+TEST(ReportOfAPlugin, SaysWhatItsNumbersAreComparedWith) {
+  const TemporaryFolder folder;
+  write_text(folder / "model.onnx", scale_model());
+  const ProgramResult ran = run_hone({"lab", (folder / "model.onnx").string(), "--budget", "0.3", "--plugin",
+                                      fixture_plugin(), "--out", (folder / "lab").string()});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(read_text(folder / "lab" / "report.json"),
+              HasSubstr("test.Scale has no reference kernel in plugin fixture 0.1"));
 }
 
 }  // namespace
