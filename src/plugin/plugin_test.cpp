@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -165,6 +166,11 @@ TEST(PluginInfers, NamingThePluginInItsErrors) {
               HasSubstr("attribute 'alpha' has the wrong type: an int, where test.Affine takes a float"));
   EXPECT_THAT(error_of_affine(plugin, kTwoByThree, {{"beta", 1.0F}}),
               HasSubstr("'beta' is not one of test.Affine"));
+  AffinePlugin throwing;
+  throwing.affine.infer = [](const hone_node*, hone_tensor_type*, hone_error*) -> int {
+    throw std::out_of_range("index 9");
+  };
+  EXPECT_THAT(error_of_affine(throwing, kTwoByThree), HasSubstr("threw an exception: index 9"));
   AffinePlugin silent;
   silent.affine.infer = [](const hone_node*, hone_tensor_type*, hone_error*) { return 7; };
   EXPECT_THAT(error_of_affine(silent, kTwoByThree), HasSubstr("failed without saying why"));
