@@ -1,7 +1,5 @@
 // The kernels for NVIDIA GPUs: CUDA C++ as text, which hone compiles for the GPU that is there. No CUDA is needed to build
 // this file.
-#include <initializer_list>
-
 #include "msda.h"
 
 namespace msda {
@@ -9,20 +7,21 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 
-// CHANNELS, WIDTH (channels a thread), LEVELS and POINTS are defined by plan(): loops over them unroll.
+// CHANNELS, WIDTH (channels a thread), HEADS, QUERIES, LEVELS and POINTS are defined by plan(), and the same for all layers of a
+// model: divisions by them are products, loops over them unroll.
 const char* const kSource = R"cuda(
 struct alignas(4 * WIDTH) Channels { float at[WIDTH]; };
 
 extern "C" __global__ void __launch_bounds__(256) msda(
     const float* __restrict__ value, const long long* __restrict__ shapes, const long long* __restrict__ starts,
     const float* __restrict__ locations, const float* __restrict__ weights, float* __restrict__ out,
-    long long positions, long long heads, long long queries, long long threads,
+    long long positions, long long threads,
     unsigned long long* fault, unsigned long long word) {
   const long long i = (long long)blockIdx.x * 256 + threadIdx.x;
   if (i >= threads) return;
   const long long group = i % (CHANNELS / WIDTH), head = i / (CHANNELS / WIDTH);
-  const long long h = head % heads, b = head / heads / queries;
-  const long long stride = heads * CHANNELS;
+  const long long h = head % HEADS, b = head / HEADS / QUERIES;
+  const long long stride = HEADS * CHANNELS;
   Channels sum = {};
   for (int l = 0; l < LEVELS; ++l) {
     const long long height = shapes[2 * l], width = shapes[2 * l + 1], start = starts[l];
@@ -58,14 +57,16 @@ int plan_with(const hone_node* node, int64_t width, hone_cuda_plan* plan, hone_e
   if (threads == 0) return hone_fail(error, "there is nothing to compute");
   hone_add_define(plan, "CHANNELS", e.channels);
   hone_add_define(plan, "WIDTH", width);
+  hone_add_define(plan, "HEADS", e.heads);
+  hone_add_define(plan, "QUERIES", e.queries);
   hone_add_define(plan, "LEVELS", e.levels);
   hone_add_define(plan, "POINTS", e.points);
   hone_launch* launch =
       hone_add_launch(plan, "msda", static_cast<uint32_t>((threads + kThreads - 1) / kThreads), kThreads);
   for (int i = 0; i < kInputs; ++i) hone_input_argument(launch, i);
   hone_output_argument(launch, 0);
-  for (const int64_t number : {e.positions, e.heads, e.queries, threads})
-    hone_integer_argument(launch, number);
+  hone_integer_argument(launch, e.positions);
+  hone_integer_argument(launch, threads);
   hone_fault_arguments(launch);
   plan->fault_text = "a level of value_spatial_shapes and value_level_start_index does not lie in value";
   return 0;

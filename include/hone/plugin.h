@@ -19,7 +19,8 @@
  *
  * Errors. Functions return 0 when all is well. Otherwise they return another number and say in error->text what is wrong and
  * what to do, as one line without a full stop; hone puts in front of it the file, node, operator and plugin. hone_fail()
- * does both. No exception and no longjmp may leave a function. A function that crashes takes hone with it.
+ * does both. No exception and no longjmp may leave a function; hone reports exceptions where it can catch them. A function
+ * that crashes takes hone with it.
  *
  * Units. Extents and counts are in elements, sizes in bytes, work in FLOPs (a multiply-add counts two).
  */
@@ -191,7 +192,7 @@ typedef struct hone_cpu_kernel {
 enum {
   HONE_ARGUMENT_INPUT = 1,   /* the device address of input `index`; the node must have it */
   HONE_ARGUMENT_OUTPUT = 2,  /* the device address of output `index` */
-  HONE_ARGUMENT_SCRATCH = 3, /* the device address of scratch, `integer` bytes on */
+  HONE_ARGUMENT_SCRATCH = 3, /* the device address of scratch, `integer` bytes (a multiple of 16) on */
   HONE_ARGUMENT_INTEGER = 4, /* long long `integer` */
   HONE_ARGUMENT_REAL = 5,    /* double `real` */
   HONE_ARGUMENT_FAULT = 6,   /* unsigned long long*, may be NULL: where a kernel that finds wrong data … */

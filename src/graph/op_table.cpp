@@ -1,6 +1,7 @@
 #include "graph/op_table.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <fmt/core.h>
@@ -152,6 +153,13 @@ bool matches(const Attribute& attribute, AttributeKind kind) {
   return false;
 }
 
+// The alternatives of Attribute stand in the order of the enumeration.
+std::string_view kind_text(AttributeKind kind) {
+  constexpr std::array<std::string_view, 8> kTexts = {"an int", "a float", "a string", "ints",
+                                                      "floats", "strings", "a tensor", "a graph"};
+  return kTexts[static_cast<std::size_t>(kind)];
+}
+
 std::string range_text(int low, int high) {
   if (high < 0) return fmt::format("at least {}", low);
   return low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
@@ -179,7 +187,9 @@ Status check_attributes(const OpEntry& entry, const Node& node) {
       return invalid(fmt::format("attribute '{}' is not one of {}; remove it", name, entry.name));
     }
     if (!matches(attribute, spec->kind))
-      return invalid(fmt::format("attribute '{}' has the wrong type", name));
+      return invalid(fmt::format("attribute '{}' has the wrong type: {}, where {} takes {}", name,
+                                 kind_text(static_cast<AttributeKind>(attribute.index())), entry.name,
+                                 kind_text(spec->kind)));
   }
   for (const AttributeSpec& spec : entry.attributes) {
     if (spec.required && spec.kind != AttributeKind::kGraph && !node.attributes.has(spec.name)) {

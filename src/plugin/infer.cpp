@@ -30,7 +30,11 @@ Result<TensorType> judged_type(const NodeView& view, const hone_tensor_type& giv
       return dim.error().within(fmt::format("infer() gave it a shape whose axis {} is wrong", axis));
     dims.push_back(*std::move(dim));
   }
-  return graph::tensor_type(*dtype, std::move(dims));
+  TensorType type = graph::tensor_type(*dtype, std::move(dims));
+  if (!type.is_static()) return type;
+  if (auto count = checked_element_count(type.shape()); !count.ok())
+    return count.error().within("infer() gave it more than there can be");
+  return type;
 }
 
 Status check_inputs_of(const InferContext& context) {
@@ -82,8 +86,7 @@ Status check_cost(const InferContext& context, const std::vector<TensorType>& ou
     view.add_input(context.has_input(i) ? &context.input(i) : nullptr, context.constant(i));
   }
   for (const TensorType& output : outputs) {
-    if (!output.is_static() || !checked_element_count(output.shape()).ok())
-      return {};  // infer_types() says so
+    if (!output.is_static()) return {};
     view.add_output(&output);
   }
   const auto cost = cost_by_plugin(view);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -58,11 +59,16 @@ class NodeView {
   std::vector<std::string> symbols_;
 };
 
-// What a call of the plugin's said: nothing, or its error's text behind what `where` says.
+// What a call of the plugin's said: nothing, or its error's text. An exception, which must not leave a plugin, is one, too,
+// where plugin and hone share a C++ runtime.
 template <typename Call>
 Status called(const Call& call) {
   hone_error error = {};
-  if (call(&error) == 0) return {};
+  try {
+    if (call(&error) == 0) return {};
+  } catch (const std::exception& thrown) {
+    return invalid(std::string("threw an exception: ") + thrown.what());
+  }
   error.text[sizeof error.text - 1] = '\0';
   return invalid(error.text[0] != '\0' ? error.text : "failed without saying why (error->text is empty)");
 }

@@ -8,11 +8,13 @@
 
 #include "graph/text.h"
 #include "lab/prepared.h"
+#include "lab/where_it_runs.h"
 #include "model/onnx/reader.h"
 #include "model/onnx/test_model.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
 #include "plugin/testing/affine_plugin.h"
+#include "runtime/execute.h"
 #include "runtime/make_provider.h"
 
 namespace hone::testing_support {
@@ -80,6 +82,49 @@ TEST(PluginsInModels, GetTheNewestVersionThatTheModelImportsAndKeepItWhereTheyAr
     ASSERT_TRUE(written.ok()) << written.error().message;
     EXPECT_EQ(version_in(read_text(folder / "m.onnx")), meant) << imported;
   }
+}
+
+TEST(PluginsInModels, WithoutAKernelAreSaidToRunNowhere) {
+  AffinePlugin plugin;
+  plugin.affine.reference = &plugin.rows;
+  plugin.affine.cpu_kernel_count = 0;
+  const graph::Graph graph = plugin::testing::affine_graph(plugin, 3, 4);
+  const auto provider = runtime::make_provider("cpu", {.threads = 1});
+  const lab::WhereItRuns where = lab::where_it_runs(graph, **provider);
+  EXPECT_TRUE(where.reference.empty());
+  EXPECT_THAT(
+      lab::where_texts(where),
+      ElementsAre(
+          "1 of 1 operators cannot run on this device: test.Affine 'affine' (plugin affine 1.0 has no "
+          "kernel for it)"));
+}
+
+// Branches are interpreted: by the operator's reference.
+TEST(PluginsInModels, RunWithinBranches) {
+  const AffinePlugin plugin;
+  TestGraph then_branch, else_branch, graph;
+  then_branch.nodes = {node("Affine", {"x"}, {"t"}, {attribute("alpha", 4.0F)}, "inner", "test")};
+  then_branch.outputs = {value_info("t", {2, 3})};
+  else_branch.nodes = {node("Neg", {"x"}, {"e"}, {}, "neg")};
+  else_branch.outputs = {value_info("e", {2, 3})};
+  graph.inputs = {value_info("x", {2, 3}), value_info("c", {}, 9)};
+  graph.nodes = {node("If", {"c"}, {"y"},
+                      {graph_attribute("then_branch", then_branch.to_proto()),
+                       graph_attribute("else_branch", else_branch.to_proto())},
+                      "branch")};
+  graph.outputs = {value_info("y", {2, 3})};
+  Proto proto;
+  proto.integer(1, 10).message(7, graph.to_proto()).message(8, opset_import("", 21));
+  const std::string bytes = proto.message(8, opset_import("test", 1)).text();
+  const auto read = model::read_onnx_bytes(bytes, {.operators = *plugin.describe()});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto provider = runtime::make_provider("cpu", {.threads = 1});
+  Tensor yes(DType::kBool, {});
+  *static_cast<uint8_t*>(yes.data()) = 1;
+  const std::vector<Tensor> inputs = {Tensor::f32({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}), yes};
+  const auto ran = runtime::execute(*read, **provider, inputs);
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  EXPECT_EQ(ran->outputs[0].at(5), 24);
 }
 
 TEST(PluginsInModels, AreUnknownToModelsThatAreReadWithoutThem) {

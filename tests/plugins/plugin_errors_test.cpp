@@ -75,11 +75,12 @@ TEST_F(PluginErrors, NameBothPluginsThatDoNotGoTogether) {
 }
 
 TEST_F(PluginErrors, NameTheNodeWhoseTypeMakesNoSense) {
-  for (const auto& [fault, part] : std::map<std::string, std::string>{{"negative shape", "extent -7"},
-                                                                      {"other rank", "y"},
-                                                                      {"huge shape", "elements"},
-                                                                      {"no type", "did not set its type"}})
-    expect_error(fault, {fixture_plugin()}, {"model.onnx", "'scale' (test.Scale)", part});
+  for (const auto& [fault, part] : std::map<std::string, std::string>{
+           {"negative shape", "extent -7"},
+           {"other rank", "declared as f32[3,4], but inference finds f32[3,4,0,0,0]"},
+           {"huge shape", "elements"},
+           {"no type", "did not set its type"}})
+    expect_error(fault, {fixture_plugin()}, {"model.onnx", "'scale'", "plugin fixture 0.1", part});
 }
 
 TEST_F(PluginErrors, NameTheNodeWhoseKernelFails) {
@@ -89,9 +90,10 @@ TEST_F(PluginErrors, NameTheNodeWhoseKernelFails) {
 
 TEST_F(PluginErrors, NameTheNodeThatDoesNotFitTheOperator) {
   write_text(folder_ / "model.onnx", scale_model({attribute("factor", int64_t{3})}));
-  expect_error("", {fixture_plugin()}, {"'scale' (test.Scale)", "'factor'", "wrong type"});
+  expect_error("", {fixture_plugin()},
+               {"'scale'", "'factor' has the wrong type: an int, where test.Scale takes a float"});
   write_text(folder_ / "model.onnx", scale_model({attribute("facet", 3.0F)}));
-  expect_error("", {fixture_plugin()}, {"'scale' (test.Scale)", "'facet' is not one of test.Scale"});
+  expect_error("", {fixture_plugin()}, {"'scale'", "'facet' is not one of test.Scale"});
   write_text(folder_ / "model.onnx", scale_model({}, 2));
   expect_error("newer operator", {fixture_plugin()},
                {"test.Scale (opset 2)", "plugin fixture 0.1 has it since version 3"});

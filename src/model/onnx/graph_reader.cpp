@@ -355,6 +355,12 @@ Result<ValueId> named_output(Frame& frame, ValueId value, const std::string& nam
   return outputs[0];
 }
 
+// Inference that a plugin did is its author's to mend.
+std::string whose_inference(const graph::Node* node) {
+  if (node == nullptr || node->custom == nullptr) return {};
+  return fmt::format(" of node '{}' ({}, plugin {})", node->name, node->op, node->custom->plugin);
+}
+
 Status set_main_outputs(const ModelContext& context, Frame& frame, const NodeReader& reader) {
   std::unordered_set<std::string_view> names;
   for (const ValueInfoProto& output : context.model->graph->outputs) {
@@ -367,7 +373,8 @@ Status set_main_outputs(const ModelContext& context, Frame& frame, const NodeRea
     auto declared = context.bindings.declared_type(output.type);
     if (!declared.ok()) return declared.error().within(where);
     auto merged = graph::merge_types(*declared, frame.builder.type(*value));
-    if (!merged.ok() && context.trust_declared_outputs) return merged.error().within(where);
+    if (!merged.ok() && context.trust_declared_outputs)
+      return merged.error().within(where + whose_inference(frame.builder.producer(*value)));
     if (merged.ok() && frame.builder.producer(*value) != nullptr) frame.builder.set_type(*value, *merged);
     HONE_ASSIGN(const ValueId named, named_output(frame, *value, std::string(output.name)));
     frame.builder.output(named);
