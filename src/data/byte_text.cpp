@@ -58,8 +58,7 @@ Result<std::shared_ptr<const Dataset>> make_byte_text(const std::filesystem::pat
   if (windows < 1)
     return invalid(fmt::format("{}: {} bytes hold no window of {} and the byte behind it", file.string(),
                                text.size(), length));
-  return std::shared_ptr<const Dataset>(
-      std::make_shared<ByteText>(std::move(mapped), text, length, windows));
+  return std::shared_ptr<const Dataset>(std::make_shared<ByteText>(std::move(mapped), text, length, windows));
 }
 
 }  // namespace hone::data

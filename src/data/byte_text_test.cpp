@@ -40,7 +40,8 @@ TEST_F(ByteTextFile, PartsHoldNoByteTwice) {
 }
 
 TEST_F(ByteTextFile, SaysWhereThereIsNoWindow) {
-  EXPECT_THAT(make_byte_text(path_, 101).error().message, ::testing::HasSubstr("101 bytes hold no window of 101"));
+  EXPECT_THAT(make_byte_text(path_, 101).error().message,
+              ::testing::HasSubstr("101 bytes hold no window of 101"));
   EXPECT_FALSE(make_byte_text(path_, 0).ok());
   EXPECT_FALSE(make_byte_text("/nowhere", 5).ok());
 }

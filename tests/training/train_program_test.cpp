@@ -120,8 +120,9 @@ TEST(TrainProgram, KilledAtAnyMomentGoesOnAsIfNothingHadBeen) {
   int kills = 0;
   for (int attempt = 0; attempt < 10; ++attempt) {
     const bool begun = fs::exists(folder / "killed" / "recipe.toml");
-    const Started program(begun ? std::vector<std::string>{"train", "--resume", folder / "killed"} : arguments,
-                          folder / "output");
+    const Started program(
+        begun ? std::vector<std::string>{"train", "--resume", folder / "killed"} : arguments,
+        folder / "output");
     wait_for_steps(folder / "killed", std::size_t{8} * static_cast<std::size_t>(attempt) + 1 + random() % 8);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     program.send(SIGKILL);
@@ -165,9 +166,11 @@ TEST(TrainProgram, SaysInOneLineWhatIsWrong) {
   const fs::path recipe = write_recipe(folder);
   EXPECT_TRUE(is_one_line_error(run_hone({"train"}), {"which recipe?"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"train", folder / "none.toml"}), {"none.toml"}));
-  EXPECT_TRUE(is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
-                                {"[train] has no key 'bacth'; did you mean 'batch'?"}));
-  EXPECT_TRUE(is_one_line_error(run_hone({"train", "--resume", folder.path()}), {"is no folder of a training run"}));
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
+                        {"[train] has no key 'bacth'; did you mean 'batch'?"}));
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"train", "--resume", folder.path()}), {"is no folder of a training run"}));
   fs::create_directory(folder / "full");
   std::ofstream(folder / "full" / "file") << "x";
   EXPECT_TRUE(is_one_line_error(run_hone({"train", recipe, "--out", folder / "full"}), {"is not empty"}));
