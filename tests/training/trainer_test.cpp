@@ -148,9 +148,8 @@ TEST(Trainer, NamesADamagedCheckpointAndUsesTheOneBefore) {
   const fs::path states = list[0] / "state.safetensors";
   damage(states, static_cast<std::streamoff>(fs::file_size(states)) - 3);
   const TrainedRun rest = train(tiny_digits(), out, true);
-  ASSERT_FALSE(rest.notes.empty());
-  EXPECT_THAT(rest.notes[0], HasSubstr(states.string()));
-  EXPECT_THAT(rest.notes[0], HasSubstr("the checkpoint before is used"));
+  EXPECT_THAT(rest.notes, ::testing::Contains(::testing::AllOf(HasSubstr(states.string()),
+                                                               HasSubstr("the checkpoint before is used"))));
   EXPECT_EQ(rest.losses.size(), 20u) << "from step 10 on";
   EXPECT_EQ(rest.losses, std::vector<double>(whole.losses.begin() + 10, whole.losses.end()));
   expect_same_states(newest(out), newest(folder / "whole"));
@@ -201,7 +200,7 @@ TEST(Trainer, SaysWhatDoesNotFitBeforeAnythingIsWritten) {
   };
   EXPECT_THAT(error({"data.sizes.side=16"}), HasSubstr("the model's input 'image' is f32[batch,1,12,12]"));
   EXPECT_THAT(error({"train.batch=1000"}), HasSubstr("has 96 samples, too few for one batch of 1000"));
-  EXPECT_THAT(error({"loss.kind=bce"}), HasSubstr("loss bce: the model predicts f32[24,10]"));
+  EXPECT_THAT(error({"loss.kind=bce"}), HasSubstr("loss bce: the model predicts f32[8,10]"));
   EXPECT_THAT(error({"metric.kind=perplexity", "loss.smoothing=0.1"}),
               HasSubstr("metric perplexity: is of cross"));
   EXPECT_THAT(error({"loss.target=mask"}),
