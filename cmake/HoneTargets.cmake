@@ -243,6 +243,8 @@ endfunction()
 function(hone_benchmarks)
   add_executable(bench_import ${CMAKE_SOURCE_DIR}/bench/import/import_bench.cpp)  # times itself
   target_link_libraries(bench_import PRIVATE hone_trace)
+  add_executable(bench_loader ${CMAKE_SOURCE_DIR}/bench/data/loader_bench.cpp)  # as does this
+  target_link_libraries(bench_loader PRIVATE hone_data)
   find_package(benchmark QUIET)
   if(NOT benchmark_FOUND)
     message(STATUS "hone: no Google Benchmark (libbenchmark-dev): the programs of bench/ are not built")

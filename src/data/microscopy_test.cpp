@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/synthetic_cells.h"
+
 namespace hone::data {
 namespace {
 
@@ -109,6 +111,23 @@ TEST(Microscopy, RefusesImpossibleSizes) {
   options = {};
   options.photons = 0;
   EXPECT_FALSE(synthesise_microscopy(options).ok());
+}
+
+TEST(Microscopy, AsADataSetMakesEachSampleFromSeedAndNumber) {
+  MicroscopyOptions options;
+  options.images = 1'000'000;  // made when asked for
+  options.height = 40;
+  options.width = 48;
+  const auto set = synthetic_cells(options);
+  ASSERT_TRUE(set.ok());
+  EXPECT_EQ((*set)->size(), 1'000'000);
+  const Sample first = *(*set)->read(999'999), again = *(*set)->read(999'999), other = *(*set)->read(0);
+  EXPECT_EQ(first[0].shape(), (Shape{1, 40, 48}));
+  EXPECT_TRUE(same_tensor(first[0], again[0]));
+  EXPECT_TRUE(same_tensor(first[1], again[1]));
+  EXPECT_FALSE(same_tensor(first[0], other[0]));
+  options.photons = 0;
+  EXPECT_FALSE(synthetic_cells(options).ok());
 }
 
 }  // namespace

@@ -1,0 +1,71 @@
+#include "data/cache/memory_cache.h"
+
+#include <atomic>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace hone::data {
+namespace {
+
+int64_t bytes_of(const Sample& sample) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : sample) bytes += static_cast<int64_t>(tensor.bytes());
+  return bytes;
+}
+
+class MemoryCache final : public CachedDataset {
+ public:
+  MemoryCache(std::shared_ptr<const Dataset> dataset, int64_t budget)
+      : dataset_(std::move(dataset)), budget_(budget) {}
+
+  std::span<const Field> fields() const override { return dataset_->fields(); }
+  int64_t size() const override { return dataset_->size(); }
+  std::string name_of(int64_t index) const override { return dataset_->name_of(index); }
+  uint64_t version_of(int64_t index) const override { return dataset_->version_of(index); }
+  Result<Sample> read(int64_t index) const override {
+    StageTimes ignored;
+    return read_timed(index, ignored);
+  }
+  Result<Sample> read_timed(int64_t index, StageTimes& times) const override {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = samples_.find(index); found != samples_.end()) {
+        ++hits_;
+        return found->second;  // shares its tensors
+      }
+    }
+    ++misses_;
+    auto sample = dataset_->read_timed(index, times);
+    if (sample.ok()) keep(index, *sample);
+    return sample;
+  }
+  CacheCounts counts() const override {
+    const std::shared_lock lock(mutex_);
+    return {static_cast<int64_t>(samples_.size()), hits_, misses_, bytes_};
+  }
+
+ private:
+  void keep(int64_t index, const Sample& sample) const {
+    const int64_t bytes = bytes_of(sample);
+    const std::unique_lock lock(mutex_);
+    if (bytes_ + bytes > budget_) return;
+    if (samples_.emplace(index, sample).second) bytes_ += bytes;
+  }
+
+  std::shared_ptr<const Dataset> dataset_;
+  int64_t budget_;
+  mutable std::shared_mutex mutex_;
+  mutable std::unordered_map<int64_t, Sample> samples_;
+  mutable int64_t bytes_ = 0;
+  mutable std::atomic<int64_t> hits_ = 0, misses_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const CachedDataset> cache_in_memory(std::shared_ptr<const Dataset> dataset,
+                                                     int64_t budget_bytes) {
+  return std::make_shared<MemoryCache>(std::move(dataset), budget_bytes);
+}
+
+}  // namespace hone::data

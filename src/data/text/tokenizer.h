@@ -1,0 +1,35 @@
+// Text to tokens and back: bytes as they are, or byte-level BPE as GPT-2 has it, from a tokenizer.json.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+
+namespace hone::data {
+
+// Thread-safe.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  virtual int64_t vocabulary() const = 0;  // every token is below it
+  virtual std::vector<uint32_t> encode(std::string_view text) const = 0;
+  // The bytes of tokens, which need not be whole UTF-8; numbers that are no token give nothing.
+  virtual std::string decode(std::span<const uint32_t> tokens) const = 0;
+};
+
+// A token a byte: 256 of them.
+std::shared_ptr<const Tokenizer> byte_tokenizer();
+
+// A tokenizer.json of the library "tokenizers" whose model is BPE over bytes ("ByteLevel" before it): GPT-2's and those
+// of its kind. What else such a file can ask for (normalizers, other pre-tokenizers, Unigram, WordPiece) is refused by
+// name. Special tokens in the text become themselves.
+Result<std::shared_ptr<const Tokenizer>> parse_tokenizer(std::string_view tokenizer_json);
+Result<std::shared_ptr<const Tokenizer>> read_tokenizer(const std::filesystem::path& path);
+
+}  // namespace hone::data
