@@ -10,11 +10,14 @@
 
 #include "core/spelling.h"
 #include "data/augment/augment.h"
-#include "data/byte_text.h"
+#include "data/cache/memory_cache.h"
 #include "data/image/image_sets.h"
 #include "data/order.h"
-#include "data/synthetic/cells.h"
 #include "data/synthetic/digits.h"
+#include "data/synthetic_cells.h"
+#include "data/text/next_tokens.h"
+#include "data/text/text_set.h"
+#include "data/zarr/zarr.h"
 
 namespace hone::lab {
 namespace {
@@ -102,27 +105,58 @@ Result<TrainingData> open_cells(const model::RecipeData& recipe) {
   options.width = sizes.take("width", options.height);
   options.seed = recipe.seed;
   HONE_CHECK(sizes.check());
-  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::make_cells(options));
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::synthetic_cells(options));
   return split(std::move(whole), recipe, false);
 }
 
-Result<TrainingData> open_text(const model::RecipeData& recipe) {
-  Sizes sizes(recipe);
-  const int64_t length = sizes.take("length", 128);
-  HONE_CHECK(sizes.check());
+Result<std::shared_ptr<const data::Tokenizer>> tokenizer_of(const model::RecipeData& recipe) {
+  if (recipe.tokenizer.empty()) return data::byte_tokenizer();
+  return data::read_tokenizer(recipe.tokenizer);
+}
+
+// Windows of tokens follow each other: the last of them are kept back, or another file is.
+Result<TrainingData> split_windows(std::shared_ptr<const data::Dataset> windows,
+                                   std::shared_ptr<const data::Dataset> apart,
+                                   const model::RecipeData& recipe, int64_t length) {
   TrainingData made;
-  made.tokens_per_sample = length;
-  const bool apart = !recipe.validation_path.empty();
-  const double cut = apart ? 1 : 1 - recipe.validation;
-  HONE_ASSIGN(made.training, data::make_byte_text(recipe.path, length, 0, cut));
-  if (apart) {
-    HONE_ASSIGN(made.validation, data::make_byte_text(recipe.validation_path, length));
-  } else if (recipe.validation > 0) {
-    auto back = data::make_byte_text(recipe.path, length, cut, 1);
-    if (!back.ok()) return back.error().within("[data] validation");
-    made.validation = *back;
+  if (apart != nullptr) {
+    made.training = std::move(windows);
+    made.validation = std::move(apart);
+  } else {
+    HONE_ASSIGN(made, split(std::move(windows), recipe, false));
   }
+  made.tokens_per_sample = length;
+  made.augmentation = made.preparation = data::next_tokens();
   return made;
+}
+
+Result<TrainingData> open_tokens(const model::RecipeData& recipe) {
+  Sizes sizes(recipe);
+  data::TokenOptions options;
+  options.length = sizes.take("length", 128);
+  HONE_CHECK(sizes.check());
+  HONE_ASSIGN(const auto tokenizer, tokenizer_of(recipe));
+  const DType dtype = recipe.token_type == "u32" ? DType::kU32 : DType::kU16;
+  const auto open = [&](const std::filesystem::path& file) -> Result<std::shared_ptr<const data::Dataset>> {
+    if (recipe.source == "tokens") return data::open_token_files({file}, dtype, options);
+    return data::open_text({file}, *tokenizer, options);
+  };
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> windows, open(recipe.path));
+  std::shared_ptr<const data::Dataset> apart;
+  if (!recipe.validation_path.empty()) HONE_ASSIGN(apart, open(recipe.validation_path));
+  return split_windows(std::move(windows), std::move(apart), recipe, options.length);
+}
+
+Result<TrainingData> open_zarr_of(const model::RecipeData& recipe) {
+  data::ZarrOptions options;
+  options.image = recipe.path;
+  options.mask = recipe.masks;
+  options.label = recipe.labels;
+  options.axes = recipe.axes;
+  options.mask_axes = recipe.mask_axes;
+  for (std::size_t i = 0; i < recipe.patch.size(); ++i) options.patch.at(i) = recipe.patch[i];
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::open_zarr(options));
+  return split(std::move(whole), recipe, true);
 }
 
 Result<TrainingData> open_pairs_of(const model::RecipeData& recipe) {
@@ -160,7 +194,8 @@ Result<TrainingData> open_source(const model::RecipeData& recipe) {
   if (recipe.source == "pairs") return open_pairs_of(recipe);
   if (recipe.source == "folders") return open_folders(recipe);
   if (recipe.source == "table") return open_table(recipe);
-  return open_text(recipe);
+  if (recipe.source == "zarr") return open_zarr_of(recipe);
+  return open_tokens(recipe);
 }
 
 std::array<int64_t, 2> sides_of(const std::vector<int64_t>& sides) {
@@ -211,6 +246,11 @@ Result<std::unique_ptr<data::Loader>> make_loader(std::shared_ptr<const data::Da
 
 Result<TrainingData> open_data(const model::RecipeData& recipe) {
   HONE_ASSIGN(TrainingData opened, open_source(recipe));
+  if (recipe.cache_mb > 0 && opened.tokens_per_sample == 0) {  // tokens are in memory already, or mapped
+    const int64_t budget = recipe.cache_mb * 1'000'000;
+    opened.training = data::cache_in_memory(std::move(opened.training), budget);
+    if (opened.validation) opened.validation = data::cache_in_memory(std::move(opened.validation), budget);
+  }
   // Images are numbers of their file's type until they are prepared.
   const bool reads_images =
       recipe.source == "pairs" || recipe.source == "folders" || recipe.source == "table";

@@ -99,7 +99,8 @@ Status RecipeReader::read_augment(SectionReader s) {
 
 Status RecipeReader::read_data(SectionReader s) {
   RecipeData& d = recipe_.data;
-  const std::vector<std::string> sources = {"digits", "cells", "text", "pairs", "folders", "table"};
+  const std::vector<std::string> sources = {"digits", "cells",   "text",  "tokens",
+                                            "pairs",  "folders", "table", "zarr"};
   if (!s.has("source")) s.fail("", fmt::format("[data] needs a source: {}", fmt::join(sources, ", ")));
   std::size_t chosen = 0;
   s.read_name("source", chosen, sources);
@@ -113,8 +114,24 @@ Status RecipeReader::read_data(SectionReader s) {
   s.read("validation", d.validation, kBelowOne);
   s.read("seed", d.seed);
   s.read("workers", d.workers, Range{0, 1024});
-  if (synthetic || d.source == "text") s.read("sizes", d.sizes);
-  if (d.source == "text") read_path(s, "data", "validation_path", d.validation_path);
+  const bool is_tokens = d.source == "text" || d.source == "tokens";
+  if (synthetic || is_tokens) s.read("sizes", d.sizes);
+  if (is_tokens) read_path(s, "data", "validation_path", d.validation_path);
+  if (d.source == "text") read_path(s, "data", "tokenizer", d.tokenizer);
+  if (d.source == "tokens") {
+    const std::vector<std::string> types = {"u16", "u32"};
+    std::size_t type = 0;
+    s.read_name("type", type, types);
+    d.token_type = types[type];
+  }
+  if (d.source == "zarr") {
+    read_path(s, "data", "masks", d.masks);
+    read_path(s, "data", "labels", d.labels);
+    s.read("axes", d.axes);
+    s.read("mask_axes", d.mask_axes);
+    s.read("patch", d.patch, kNotNegative);
+    if (!d.patch.empty() && d.patch.size() != 3) s.fail("patch", "patch must be [depth, height, width]");
+  }
   if (d.source == "pairs") {
     read_path(s, "data", "masks", d.masks);
     s.read("image_suffix", d.image_suffix);
@@ -130,8 +147,9 @@ Status RecipeReader::read_data(SectionReader s) {
     s.read("file_column", d.file_column);
     s.read("label_column", d.label_column);
   }
-  if (!synthetic && d.source != "text") s.read("skip_damaged", d.skip_damaged);
-  if (d.source != "text")
+  if (!is_tokens) s.read("cache_mb", d.cache_mb, kNotNegative);
+  if (!synthetic && !is_tokens) s.read("skip_damaged", d.skip_damaged);
+  if (!is_tokens)
     if (const TomlValue* augment = s.child("augment"))
       HONE_CHECK(read_augment(SectionReader(augment, "[data.augment]")));
   return s.finish();

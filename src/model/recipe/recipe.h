@@ -39,10 +39,15 @@ struct RecipeAugment {
 };
 
 struct RecipeData {
-  std::string source;            // "digits", "cells", "text", "pairs", "folders", "table"
-  std::filesystem::path path;    // of sources that read files: a text, a folder of images, a table
-  std::filesystem::path masks;   // of pairs: their folder; empty: that of the images
-  std::filesystem::path images;  // of a table: the folder that its files are relative to; empty: its own
+  std::string source;            // "digits", "cells", "text", "tokens", "pairs", "folders", "table", "zarr"
+  std::filesystem::path path;    // of sources that read files: a text, a folder of images, a table, an array
+  std::filesystem::path masks;   // of pairs: their folder; empty: that of the images. Of zarr: an array
+  std::filesystem::path labels;  // of zarr: an array of one axis
+  std::string axes, mask_axes;   // of zarr: data/zarr/zarr.h
+  std::vector<int64_t> patch;    // of zarr: depth, height, width
+  std::filesystem::path tokenizer;  // of text: a tokenizer.json; empty: a token a byte
+  std::string token_type = "u16";   // of tokens: or "u32"
+  std::filesystem::path images;     // of a table: the folder that its files are relative to; empty: its own
   std::string image_suffix, mask_suffix;                     // of pairs
   std::string pages = "first";                               // of pairs: "first", "each", "stack"
   bool binary_masks = false;                                 // of pairs: whatever is not 0 is 1
@@ -54,6 +59,7 @@ struct RecipeData {
   uint64_t seed = 1;                     // of synthetic sources, and of which samples are kept back
   int64_t workers = 1;                   // threads that read ahead
   bool skip_damaged = false;  // others stand in for samples that cannot be read; else they end the run
+  int64_t cache_mb = 1000;    // of decoded samples that are kept in memory
   std::optional<RecipeAugment> augment;
 };
 
