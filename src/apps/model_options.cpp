@@ -12,10 +12,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "core/spelling.h"
 #include "core/file.h"
 #include "core/memory_budget.h"
 #include "core/npy/npy.h"
+#include "core/spelling.h"
 #include "graph/random_seeds.h"
 #include "lab/machine.h"
 #include "model/onnx/reader.h"

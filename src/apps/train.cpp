@@ -1,8 +1,8 @@
 // hone train: a recipe, trained. The loop is a function of the library (lab/training/trainer.h); here are the command, the
 // progress line and what signals mean.
 #include <atomic>
-#include <csignal>
 #include <cmath>
+#include <csignal>
 #include <memory>
 
 #include <fmt/format.h>
@@ -94,7 +94,8 @@ class TrainingProgress {
  private:
   std::string line_of(const lab::TrainingReport& r) const {
     std::string line = fmt::format("step {}/{}  loss {:.4f}", r.step, r.steps, r.loss);
-    if (last_ && last_->metric_name != "none") line += fmt::format("  {} {:.4f}", last_->metric_name, last_->metric);
+    if (last_ && last_->metric_name != "none")
+      line += fmt::format("  {} {:.4f}", last_->metric_name, last_->metric);
     if (r.tokens_per_s > 0)
       line += fmt::format("  {:.0f} tokens/s", r.tokens_per_s);
     else
@@ -124,7 +125,9 @@ Result<model::Recipe> recipe_of(const TrainOptions& options) {
 }
 
 std::string_view end_name(lab::TrainingEnd end) {
-  return end == lab::TrainingEnd::kDone ? "done" : end == lab::TrainingEnd::kTarget ? "target reached" : "stopped";
+  return end == lab::TrainingEnd::kDone     ? "done"
+         : end == lab::TrainingEnd::kTarget ? "target reached"
+                                            : "stopped";
 }
 
 nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::TrainerOptions& options,
@@ -145,22 +148,27 @@ nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::Traine
                                  {"input_wait", result.last.input_wait}};
   json["evaluation"] = nullptr;
   if (const auto& e = result.evaluation)
-    json["evaluation"] = {{"step", e->step}, {"loss", e->loss}, {"samples", e->samples}, {"metric", e->metric_name},
+    json["evaluation"] = {{"step", e->step},
+                          {"loss", e->loss},
+                          {"samples", e->samples},
+                          {"metric", e->metric_name},
                           {"value", e->metric}};
-  json["model"] = result.model.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.model.string());
+  json["model"] =
+      result.model.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.model.string());
   json["by_reference"] = nlohmann::ordered_json::array();
   for (const auto& [op, ms] : result.reference_ms) json["by_reference"].push_back({{"op", op}, {"ms", ms}});
   return json;
 }
 
-void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& result, TrainingProgress& progress) {
+void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& result,
+               TrainingProgress& progress) {
   std::string by_reference;
   for (const auto& [op, ms] : result.reference_ms)
     if (ms >= 0.1) by_reference += fmt::format("{}{} {:.1f} ms", by_reference.empty() ? "" : ", ", op, ms);
   if (!by_reference.empty()) progress.print_line("by reference, in a step: " + by_reference);
   if (result.end == lab::TrainingEnd::kStopped) {
-    progress.print_line(fmt::format("stopped behind step {} of {}; saved: hone train --resume {}", result.last.step,
-                                    result.last.steps, options.out.string()));
+    progress.print_line(fmt::format("stopped behind step {} of {}; saved: hone train --resume {}",
+                                    result.last.step, result.last.steps, options.out.string()));
     return;
   }
   progress.print_line(fmt::format("{} after {} steps in {}: {}", end_name(result.end), result.last.step,
@@ -173,7 +181,7 @@ Status run_train(const TrainOptions& options, Program& program) {
   HONE_ASSIGN(const model::Recipe recipe, recipe_of(options));
   lab::TrainerOptions trainer;
   trainer.resume = !options.resume.empty();
-  trainer.out = trainer.resume         ? fs::path(options.resume)
+  trainer.out = trainer.resume        ? fs::path(options.resume)
                 : options.out.empty() ? new_folder_name("hone-train")
                                       : fs::path(options.out);
   if (!trainer.resume) HONE_CHECK(check_holds_nothing(trainer.out));
@@ -183,7 +191,8 @@ Status run_train(const TrainOptions& options, Program& program) {
   trainer.command = program.command_line;
   lab::CeilingsOptions measure;
   measure.quick = true;
-  if (auto ceilings = lab::load_or_measure_ceilings_of(options.device, lab::describe_machine(), measure); ceilings.ok())
+  if (auto ceilings = lab::load_or_measure_ceilings_of(options.device, lab::describe_machine(), measure);
+      ceilings.ok())
     trainer.roofs = ceilings->roofs;
 
   TrainingProgress progress;
@@ -223,7 +232,8 @@ void add_train_command(Program& program) {
       .option("--resume DIR", &options->resume,
               "go on with the run in this folder, as if it had never stopped")
       .excludes("--out");
-  command.option("--set KEY=VALUE", &options->set, "another value for a key of the recipe, as train.batch=64");
+  command.option("--set KEY=VALUE", &options->set,
+                 "another value for a key of the recipe, as train.batch=64");
   add_device_to(command, &options->device);
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--json FILE", &options->json, "also write how it went to this file").written();

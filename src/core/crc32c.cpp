@@ -39,7 +39,8 @@ uint32_t crc32c(std::span<const std::byte> bytes, uint32_t crc) {
     for (std::size_t i = 0; i < 8; ++i) crc ^= kTables[7 - i][(word >> (8 * i)) & 0xff];
     bytes = bytes.subspan(8);
   }
-  for (const std::byte byte : bytes) crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<uint32_t>(byte)) & 0xff];
+  for (const std::byte byte : bytes)
+    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<uint32_t>(byte)) & 0xff];
   return ~crc;
 }
 

@@ -26,7 +26,8 @@ TEST(Crc32c, IsThatOfTheStandard) {
 TEST(Crc32c, GoesOnWhereverTheBytesAreCut) {
   const std::string_view text = "what is cut in two has the checksum of the whole";
   for (std::size_t cut = 0; cut <= text.size(); ++cut)
-    EXPECT_EQ(crc32c(bytes_of(text.substr(cut)), crc32c(bytes_of(text.substr(0, cut)))), crc32c(bytes_of(text)));
+    EXPECT_EQ(crc32c(bytes_of(text.substr(cut)), crc32c(bytes_of(text.substr(0, cut)))),
+              crc32c(bytes_of(text)));
 }
 
 }  // namespace

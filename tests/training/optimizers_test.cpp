@@ -31,7 +31,8 @@ graph::Graph update_graph(const Optimizer& optimizer, double clip) {
   std::vector<graph::TrainedParameter> parameters;
   for (const auto& [name, shape] : {std::pair{"w.tall", kTall}, {"w.wide", kWide}, {"bias", kVector}}) {
     const ValueId x = b.input(name, graph::tensor_type(DType::kF32, shape));
-    parameters.push_back({name, x, b.input(std::string("g.") + name, graph::tensor_type(DType::kF32, shape))});
+    parameters.push_back(
+        {name, x, b.input(std::string("g.") + name, graph::tensor_type(DType::kF32, shape))});
   }
   const ValueId updates = b.input("updates", graph::tensor_type(DType::kI64, Shape{}));
   const ValueId rate = graph::emit_rate(b, {}, optimizer.rate, updates);
@@ -51,8 +52,8 @@ double made_number(uint64_t stream, int64_t i) { return Philox(17, stream).norma
 Numbers gradient_of(const std::string& name, int64_t size, int update) {
   Numbers g(static_cast<std::size_t>(size));
   for (int64_t i = 0; i < size; ++i)
-    g[static_cast<std::size_t>(i)] =
-        static_cast<float>(made_number(100 * static_cast<uint64_t>(update + 1) + name.size() + name.back(), i));
+    g[static_cast<std::size_t>(i)] = static_cast<float>(
+        made_number(100 * static_cast<uint64_t>(update + 1) + name.size() + name.back(), i));
   return g;
 }
 
@@ -96,7 +97,8 @@ struct Parameter {
 using Update = std::function<void(Parameter&, const Numbers& g, int t)>;  // t from 1
 
 std::map<std::string, Numbers> by_hand(const Update& update, double clip = 0) {
-  std::vector<Parameter> parameters = {{"w.tall", kTall, {}, {}, {}}, {"w.wide", kWide, {}, {}, {}}, {"bias", kVector, {}, {}, {}}};
+  std::vector<Parameter> parameters = {
+      {"w.tall", kTall, {}, {}, {}}, {"w.wide", kWide, {}, {}, {}}, {"bias", kVector, {}, {}, {}}};
   for (Parameter& p : parameters) {
     const int64_t size = element_count(p.shape);
     p.m = p.v = Numbers(static_cast<std::size_t>(size), 0);
@@ -144,21 +146,29 @@ Update adam(double rate, double decay, double coupled_decay) {
       p.m[i] = 0.9 * p.m[i] + 0.1 * g;
       p.v[i] = 0.999 * p.v[i] + 0.001 * g * g;
       p.x[i] *= 1 - rate * decay;
-      p.x[i] -= rate * p.m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(p.v[i] / (1 - std::pow(0.999, t))) + 1e-8);
+      p.x[i] -=
+          rate * p.m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(p.v[i] / (1 - std::pow(0.999, t))) + 1e-8);
     }
   };
 }
 
 TEST(TrainingOptimizers, SgdWithAndWithoutMomentum) {
-  expect_near(by_graph({.kind = OptimizerKind::kSgd, .rate = 0.1, .momentum = 0}, 0), by_hand(sgd(0.1, 0, false, 0)));
-  expect_near(by_graph({.kind = OptimizerKind::kSgd, .rate = 0.1, .momentum = 0.8}, 0), by_hand(sgd(0.1, 0.8, false, 0)));
-  expect_near(by_graph({.kind = OptimizerKind::kSgd, .rate = 0.1, .momentum = 0.8, .nesterov = true, .weight_decay = 0.3}, 0),
-              by_hand(sgd(0.1, 0.8, true, 0.3)));
+  expect_near(by_graph({.kind = OptimizerKind::kSgd, .rate = 0.1, .momentum = 0}, 0),
+              by_hand(sgd(0.1, 0, false, 0)));
+  expect_near(by_graph({.kind = OptimizerKind::kSgd, .rate = 0.1, .momentum = 0.8}, 0),
+              by_hand(sgd(0.1, 0.8, false, 0)));
+  expect_near(
+      by_graph(
+          {.kind = OptimizerKind::kSgd, .rate = 0.1, .momentum = 0.8, .nesterov = true, .weight_decay = 0.3},
+          0),
+      by_hand(sgd(0.1, 0.8, true, 0.3)));
 }
 
 TEST(TrainingOptimizers, AdamDecaysThroughTheGradientAndAdamWApartFromIt) {
-  expect_near(by_graph({.kind = OptimizerKind::kAdam, .rate = 0.05, .weight_decay = 0.2}, 0), by_hand(adam(0.05, 0, 0.2)));
-  expect_near(by_graph({.kind = OptimizerKind::kAdamW, .rate = 0.05, .weight_decay = 0.2}, 0), by_hand(adam(0.05, 0.2, 0)));
+  expect_near(by_graph({.kind = OptimizerKind::kAdam, .rate = 0.05, .weight_decay = 0.2}, 0),
+              by_hand(adam(0.05, 0, 0.2)));
+  expect_near(by_graph({.kind = OptimizerKind::kAdamW, .rate = 0.05, .weight_decay = 0.2}, 0),
+              by_hand(adam(0.05, 0.2, 0)));
 }
 
 TEST(TrainingOptimizers, ClipByTheNormOfAllGradients) {
@@ -170,7 +180,8 @@ TEST(TrainingOptimizers, ClipByTheNormOfAllGradients) {
 }
 
 TEST(TrainingOptimizers, GroupsAndVectorsHaveRatesAndDecaysOfTheirOwn) {
-  Optimizer o{.kind = OptimizerKind::kAdamW, .rate = 0.05, .weight_decay = 0.2, .decay_vectors = false, .groups = {}};
+  Optimizer o{
+      .kind = OptimizerKind::kAdamW, .rate = 0.05, .weight_decay = 0.2, .decay_vectors = false, .groups = {}};
   o.groups.push_back({.match = {"w.wi*"}, .rate = 0.5, .weight_decay = 0.1});
   o.groups.push_back({.match = {"w.*"}, .rate = 2, .weight_decay = {}});
   expect_near(by_graph(o, 0), by_hand([](Parameter& p, const Numbers& g, int t) {
@@ -204,7 +215,8 @@ TEST(TrainingOptimizers, Lamb) {
                 for (std::size_t i = 0; i < r.size(); ++i) {
                   p.m[i] = 0.9 * p.m[i] + 0.1 * g[i];
                   p.v[i] = 0.999 * p.v[i] + 0.001 * g[i] * g[i];
-                  r[i] = p.m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(p.v[i] / (1 - std::pow(0.999, t))) + 1e-6) +
+                  r[i] = p.m[i] / (1 - std::pow(0.9, t)) /
+                             (std::sqrt(p.v[i] / (1 - std::pow(0.999, t))) + 1e-6) +
                          0.1 * p.x[i];
                 }
                 const double trust = norm_of(p.x) / norm_of(r);
@@ -244,7 +256,12 @@ Numbers newton_schulz(Numbers x, int64_t rows, int64_t columns) {
 }
 
 TEST(TrainingOptimizers, MuonForMatricesAndAdamWForTheRest) {
-  Optimizer o{.kind = OptimizerKind::kMuon, .rate = 0.02, .momentum = 0.95, .nesterov = true, .weight_decay = 0.1, .groups = {}};
+  Optimizer o{.kind = OptimizerKind::kMuon,
+              .rate = 0.02,
+              .momentum = 0.95,
+              .nesterov = true,
+              .weight_decay = 0.1,
+              .groups = {}};
   o.vector_rate = 0.003;
   expect_near(by_graph(o, 0), by_hand([](Parameter& p, const Numbers& g, int t) {
                 if (p.shape.size() != 2) return adam(0.003, 0.1, 0)(p, g, t);
@@ -291,8 +308,9 @@ TEST(TrainingSchedules, AreTheirFormulas) {
                [&](int64_t t) { return warm(t) * (1 - 0.9 * progress(t, 4, 20)); });
   expect_rates({.kind = ScheduleKind::kCosine, .steps = 20, .warmup_steps = 4, .final = 0.1},
                [&](int64_t t) { return warm(t) * cosine(1, 0.1, progress(t, 4, 20)); });
-  expect_rates({.kind = ScheduleKind::kWarmupStableDecay, .steps = 20, .warmup_steps = 4, .final = 0, .decay = 0.25},
-               [&](int64_t t) { return warm(t) * (1 - progress(t, 15, 20)); });
+  expect_rates(
+      {.kind = ScheduleKind::kWarmupStableDecay, .steps = 20, .warmup_steps = 4, .final = 0, .decay = 0.25},
+      [&](int64_t t) { return warm(t) * (1 - progress(t, 15, 20)); });
   // torch.optim.lr_scheduler.OneCycleLR(max_lr=0.4, total_steps=20, pct_start=0.3): up to step 5, down to step 19.
   expect_rates({.kind = ScheduleKind::kOneCycle, .steps = 20, .final = 4e-6, .peak_at = 0.3, .start = 0.04},
                [&](int64_t t) {

@@ -9,7 +9,6 @@
 
 #include "core/testing/source_folder.h"
 #include "lab/training/datasets.h"
-#include "lab/training/plain_batches.h"
 #include "lab/training/program.h"
 #include "lab/training/session.h"
 #include "model/recipe/recipe.h"
@@ -21,34 +20,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSteps = 100;
+constexpr int kParitySteps = 100;
 constexpr double kTolerance = 1e-4;  // relative, of every loss
 
 template <typename T>
-T valid(Result<T> result) {
+T needed(Result<T> result) {
   if (!result.ok()) throw std::runtime_error(result.error().message);
   return *std::move(result);
 }
 
 // What torch_parity.py reads.
 void train_into(const fs::path& folder, const model::Recipe& recipe, nlohmann::json more) {
-  const lab::TrainingData data = valid(lab::open_data(recipe.data));
-  const auto batches = valid(lab::make_plain_batches(data.training, {recipe.train.batch, recipe.train.seed}));
+  const lab::TrainingData data = needed(lab::open_data(recipe.data));
+  const auto batches = needed(lab::training_batches(data, recipe));
   const auto program =
-      valid(lab::make_program(recipe, data.training->fields(), recipe.train.steps, recipe.train.batch));
-  const auto provider = valid(runtime::make_provider("cpu", {.threads = 1}));
+      needed(lab::make_program(recipe, batches->fields(), recipe.train.steps, recipe.train.batch));
+  const auto provider = needed(runtime::make_provider("cpu", {.threads = 1}));
   lab::SessionOptions options;
   options.autotune = false;
-  const auto session = valid(lab::Session::make(program, *provider, options));
+  const auto session = needed(lab::Session::make(program, *provider, options));
   model::Safetensors initial, given;
   for (const graph::NamedTensor& parameter : program.model.parameters)
     initial.tensors.emplace_back(parameter.name, parameter.value);
-  for (int step = 0; step < kSteps; ++step) {
-    const data::Batch batch = valid(batches->next());
+  for (int step = 0; step < kParitySteps; ++step) {
+    const data::Batch batch = needed(batches->next());
     for (std::size_t f = 0; f < batch.tensors.size(); ++f)
-      given.tensors.emplace_back(std::to_string(step) + "." + program.options.fields[f].name, batch.tensors[f]);
+      given.tensors.emplace_back(std::to_string(step) + "." + program.options.fields[f].name,
+                                 batch.tensors[f]);
     ASSERT_TRUE(session->write_batch(batch, *data.training).ok());
-    more["losses"].push_back(valid(session->step()).loss);
+    more["losses"].push_back(needed(session->step()).loss);
   }
   const graph::Optimizer& o = recipe.optimizer;
   more.update({{"rate", o.rate},
@@ -66,17 +66,19 @@ void train_into(const fs::path& folder, const model::Recipe& recipe, nlohmann::j
   std::ofstream(folder / "run.json") << more;
 }
 
-void expect_parity(const std::string& name, const nlohmann::json& more, const std::vector<std::string>& overrides) {
+void expect_parity(const std::string& name, const nlohmann::json& more,
+                   const std::vector<std::string>& overrides) {
   const char* python = std::getenv("HONE_TORCH_PYTHON");
   const std::string interpreter = python == nullptr ? "/usr/bin/python3" : python;
   if (testing_support::run_program(interpreter, {"-c", "import torch, numpy"}).exit_code != 0)
     GTEST_SKIP() << "NOT RUN: " << interpreter << " has no PyTorch (HONE_TORCH_PYTHON names another)";
   const testing_support::TemporaryFolder folder;
   const fs::path source = source_folder();
-  const model::Recipe recipe = valid(model::read_recipe(source / "recipes" / (name + ".toml"), overrides));
+  const model::Recipe recipe = needed(model::read_recipe(source / "recipes" / (name + ".toml"), overrides));
   ASSERT_FALSE(recipe.optimizer.decay_vectors) << "the script decays no vectors";
   train_into(folder.path(), recipe, more);
-  const auto result = testing_support::run_program(interpreter, {source / "tests/training/torch_parity.py", folder.path()});
+  const auto result =
+      testing_support::run_program(interpreter, {source / "tests/training/torch_parity.py", folder.path()});
   std::printf("%s", result.out.c_str());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }

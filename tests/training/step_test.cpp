@@ -49,7 +49,8 @@ Graph tiny_language_model() {
       b.input("tokens", tensor_type(DType::kI64, graph::Dims{graph::Dim::symbol("batch"), kLength}));
   const ValueId embedding = b.constant("wte.weight", made({kVocabulary, kHidden}, 1));
   ValueId x = b.add("Gather", {embedding, tokens}, {{"axis", int64_t{0}}});
-  x = b.add("LayerNormalization", {x, b.constant("ln.weight", made({kHidden}, 2)), b.constant("ln.bias", made({kHidden}, 3))});
+  x = b.add("LayerNormalization",
+            {x, b.constant("ln.weight", made({kHidden}, 2)), b.constant("ln.bias", made({kHidden}, 3))});
   x = b.add("MatMul", {x, b.add("Transpose", {embedding}, {{"perm", Ints{1, 0}}})});
   b.rename(x, "logits");
   b.output(x);
@@ -114,12 +115,14 @@ TEST(TrainingStep, MicroBatchesOfUnequalTokenCountsAreOneBatch) {
   // The first samples have a token or two that count, the last all of them; one micro-batch of six has none.
   for (int64_t sample = 0; sample < kBatch; ++sample)
     for (int64_t i = 0; i < kLength; ++i)
-      if ((sample < 6 && i > sample % 2) || sample < 2) next.as<int64_t>()[static_cast<std::size_t>(sample * kLength + i)] = -100;
+      if ((sample < 6 && i > sample % 2) || sample < 2)
+        next.as<int64_t>()[static_cast<std::size_t>(sample * kLength + i)] = -100;
 
   std::vector<Stepper> steppers;
   for (const int64_t parts : {1, 2, 3, 6, 12}) {
     options.accumulate = parts;
-    const Graph micro = with_batch(model.training, "tokens", tensor_type(DType::kI64, Shape{kBatch / parts, kLength}));
+    const Graph micro =
+        with_batch(model.training, "tokens", tensor_type(DType::kI64, Shape{kBatch / parts, kLength}));
     steppers.push_back(stepper(model, options, micro));
     steppers.back().values["data.tokens"] = tokens;
     steppers.back().values["data.next"] = next;
@@ -141,14 +144,18 @@ Graph tiny_classifier() {
   GraphBuilder b("classifier");
   const ValueId image =
       b.input("image", tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 2, 4, 4}));
-  ValueId x = b.add("Conv", {image, b.constant("conv.weight", made({3, 2, 3, 3}, 1)), b.constant("conv.bias", made({3}, 2))},
-                    {{"pads", Ints{1, 1, 1, 1}}});
+  ValueId x =
+      b.add("Conv",
+            {image, b.constant("conv.weight", made({3, 2, 3, 3}, 1)), b.constant("conv.bias", made({3}, 2))},
+            {{"pads", Ints{1, 1, 1, 1}}});
   const ValueId ones = b.constant("onnx::shared", Tensor::f32({3}, std::vector<float>{1, 1, 1}));
-  x = b.add("BatchNormalization", {x, ones, b.constant("bn.bias", made({3}, 3)), b.constant("bn.mean", made({3}, 4)), ones},
+  x = b.add("BatchNormalization",
+            {x, ones, b.constant("bn.bias", made({3}, 3)), b.constant("bn.mean", made({3}, 4)), ones},
             {{"momentum", 0.75F}}, "bn");
   x = b.add("Relu", {x});
   x = b.add("Dropout", {x, b.constant("ratio", Tensor::scalar_f32(0.5F))}, {}, "dropout");
-  x = b.add("ReduceMean", {x, b.constant("axes", Tensor::i64({2}, std::vector<int64_t>{2, 3}))}, {{"keepdims", int64_t{0}}});
+  x = b.add("ReduceMean", {x, b.constant("axes", Tensor::i64({2}, std::vector<int64_t>{2, 3}))},
+            {{"keepdims", int64_t{0}}});
   b.rename(x, "logits");
   b.output(x);
   return valid(std::move(b).finish());
@@ -162,14 +169,16 @@ std::vector<std::string> names_of(const std::vector<graph::NamedTensor>& list) {
 
 TEST(TrainableModel, ShareOfMergedConstantsEndsAtNormalizations) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
-  EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("conv.weight", "conv.bias", "onnx::shared", "bn.bias"));
+  EXPECT_THAT(names_of(model.parameters),
+              UnorderedElementsAre("conv.weight", "conv.bias", "onnx::shared", "bn.bias"));
   EXPECT_THAT(names_of(model.statistics), ElementsAre("bn.mean", "bn.onnx::shared"));
 }
 
 TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier(), {{"conv.*"}}));
   EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("onnx::shared", "bn.bias"));
-  EXPECT_THAT(graph::make_trainable(tiny_classifier(), {{"cnv.*"}}).error().message, HasSubstr("matches 'cnv.*'"));
+  EXPECT_THAT(graph::make_trainable(tiny_classifier(), {{"cnv.*"}}).error().message,
+              HasSubstr("matches 'cnv.*'"));
   // With its scale frozen it normalizes by its running statistics.
   const graph::TrainableModel frozen = valid(graph::make_trainable(tiny_classifier(), {{"onnx::*", "bn.*"}}));
   EXPECT_TRUE(frozen.statistics.empty());
@@ -181,7 +190,8 @@ TEST(TrainableModel, PutsValuesBackWhereTheyWere) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
   const Graph changed = valid(graph::with_constants(model.base, {{"conv.bias", made({3}, 77)}}));
   EXPECT_TRUE(same_tensor(*changed.value(changed.find_value("conv.bias")).constant, made({3}, 77)));
-  EXPECT_THAT(graph::with_constants(model.base, {{"conv.bias", made({4}, 77)}}).error().message, HasSubstr("conv.bias"));
+  EXPECT_THAT(graph::with_constants(model.base, {{"conv.bias", made({4}, 77)}}).error().message,
+              HasSubstr("conv.bias"));
   EXPECT_FALSE(graph::with_constants(model.base, {{"nothing", made({4}, 77)}}).ok());
 }
 
@@ -206,7 +216,7 @@ TEST(TrainingStep, KeepsRunningStatisticsAndDrawsFreshDropout) {
   s.run();
   const double first = s.loss;
   EXPECT_EQ(s.values.at("random.offset").int_at(0), 4 * 3 * 4 * 4);
-  EXPECT_EQ(s.values.at(graph::kUpdates).int_at(0), 1);
+  EXPECT_EQ(s.values.at(graph::kUpdatesState).int_at(0), 1);
   EXPECT_FALSE(same_tensor(before, s.values.at("bn.mean")));
   // momentum · before + (1 - momentum) · the batch's mean, of the convolution before the update.
   s.values["data.image"] = Tensor::zeros(DType::kF32, {4, 2, 4, 4});
@@ -246,8 +256,9 @@ TEST(TrainingStep, EvaluationCountsWhatTheMetricNeeds) {
   ASSERT_EQ(outputs.size(), 3u);
   EXPECT_EQ(outputs[1].at(0), 4);
   // By the model itself.
-  const auto logits = valid(runtime::interpret(
-      valid(graph::specialise(tiny_classifier(), std::vector<graph::InputFact>(1))), std::vector<Tensor>{inputs[0]}));
+  const auto logits =
+      valid(runtime::interpret(valid(graph::specialise(tiny_classifier(), std::vector<graph::InputFact>(1))),
+                               std::vector<Tensor>{inputs[0]}));
   double right = 0, loss = 0;
   const int64_t labels[] = {0, 1, 2, 1};
   for (int64_t n = 0; n < 4; ++n) {

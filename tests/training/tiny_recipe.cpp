@@ -41,7 +41,9 @@ every = 5
 )";
 }
 
-model::Recipe tiny_digits(const std::vector<std::string>& overrides) { return parsed(tiny_digits_text(), overrides); }
+model::Recipe tiny_digits(const std::vector<std::string>& overrides) {
+  return parsed(tiny_digits_text(), overrides);
+}
 
 model::Recipe tiny_gpt2(const std::string& text_file, const std::vector<std::string>& overrides) {
   const std::string text = R"([model]

@@ -96,8 +96,8 @@ void expect_same_end(const fs::path& a, const fs::path& b) {
 
 TEST(TrainProgram, TrainsAndTellsInJson) {
   const TemporaryFolder folder;
-  const ProgramResult result =
-      run_hone({"train", write_recipe(folder), "--out", folder / "run", "--json", folder / "train.json"});
+  const ProgramResult result = run_hone({"train", "--threads", "1", write_recipe(folder), "--out",
+                                         folder / "run", "--json", folder / "train.json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("done after 30 steps"));
   const auto json = nlohmann::json::parse(*read_file(folder / "train.json"));
@@ -105,30 +105,32 @@ TEST(TrainProgram, TrainsAndTellsInJson) {
   EXPECT_EQ(json["end"], "done");
   EXPECT_EQ(json["evaluation"]["metric"], "accuracy");
   const ProgramResult explained = run_hone({"explain", folder / "run"});
-  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  // 3: the machine is too busy for a verdict.
+  EXPECT_THAT(explained.exit_code, ::testing::AnyOf(0, 3)) << explained.err;
+  EXPECT_THAT(explained.out, HasSubstr("Where the time goes"));
 }
 
 TEST(TrainProgram, KilledAtAnyMomentGoesOnAsIfNothingHadBeen) {
   const TemporaryFolder folder;
   const fs::path recipe = write_recipe(folder);
   const std::vector<std::string> longer = {"--set", "train.steps=120", "--set", "checkpoint.every=1"};
-  std::vector<std::string> arguments = {"train", recipe, "--out", folder / "whole"};
+  std::vector<std::string> arguments = {"train", recipe, "--out", folder / "whole", "--threads", "1"};
   arguments.insert(arguments.end(), longer.begin(), longer.end());
   ASSERT_EQ(run_hone(arguments).exit_code, 0);
   arguments[3] = (folder / "killed").string();
+  const std::vector<std::string> resume = {"train", "--threads", "1", "--resume", folder / "killed"};
   std::mt19937 random(7);
   int kills = 0;
   for (int attempt = 0; attempt < 10; ++attempt) {
     const bool begun = fs::exists(folder / "killed" / "recipe.toml");
-    const Started program(begun ? std::vector<std::string>{"train", "--resume", folder / "killed"} : arguments,
-                          folder / "output");
+    const Started program(begun ? resume : arguments, folder / "output");
     wait_for_steps(folder / "killed", std::size_t{8} * static_cast<std::size_t>(attempt) + 1 + random() % 8);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
     program.send(SIGKILL);
     if (program.wait() == 128 + SIGKILL) ++kills;
   }
   EXPECT_GT(kills, 0);
-  const ProgramResult rest = run_hone({"train", "--resume", folder / "killed"});
+  const ProgramResult rest = run_hone(resume);
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
   expect_same_end(folder / "killed", folder / "whole");
 }
@@ -136,15 +138,20 @@ TEST(TrainProgram, KilledAtAnyMomentGoesOnAsIfNothingHadBeen) {
 TEST(TrainProgram, FinishesTheStepAndSavesWhenItIsToEnd) {
   const TemporaryFolder folder;
   const fs::path recipe = write_recipe(folder);
-  ASSERT_EQ(run_hone({"train", recipe, "--out", folder / "whole", "--set", "train.steps=400"}).exit_code, 0);
+  ASSERT_EQ(
+      run_hone({"train", "--threads", "1", recipe, "--out", folder / "whole", "--set", "train.steps=400"})
+          .exit_code,
+      0);
+  // More steps than are done before the signal arrives, on any machine.
   for (const auto& [signal, status] : {std::pair{SIGTERM, 0}, {SIGINT, 130}}) {
     const fs::path out = folder / ("stopped" + std::to_string(signal));
-    const Started program({"train", recipe, "--out", out, "--set", "train.steps=400"}, folder / "output");
+    const Started program({"train", "--threads", "1", recipe, "--out", out, "--set", "train.steps=400"},
+                          folder / "output");
     wait_for_steps(out, 7);
     program.send(signal);
     EXPECT_EQ(program.wait(), status);
     EXPECT_THAT(*read_file(folder / "output"), HasSubstr("saved: hone train --resume " + out.string()));
-    ASSERT_EQ(run_hone({"train", "--resume", out}).exit_code, 0);
+    ASSERT_EQ(run_hone({"train", "--threads", "1", "--resume", out}).exit_code, 0);
     expect_same_end(out, folder / "whole");
   }
 }
@@ -153,7 +160,7 @@ TEST(TrainProgram, AFullDiskCostsACheckpointAndNotTheOneBefore) {
   const TemporaryFolder folder;
   const fs::path recipe = write_recipe(folder);
   testing_support::RunOptions small;
-  small.largest_file = 20'000;  // the states are larger
+  small.largest_file = 12'000;  // the states take 17 KB
   const ProgramResult result = run_hone({"train", recipe, "--out", folder / "run"}, small);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out + result.err, HasSubstr("the checkpoint of step 5 was not written"));
@@ -165,9 +172,11 @@ TEST(TrainProgram, SaysInOneLineWhatIsWrong) {
   const fs::path recipe = write_recipe(folder);
   EXPECT_TRUE(is_one_line_error(run_hone({"train"}), {"which recipe?"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"train", folder / "none.toml"}), {"none.toml"}));
-  EXPECT_TRUE(is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
-                                {"[train] has no key 'bacth'; did you mean 'batch'?"}));
-  EXPECT_TRUE(is_one_line_error(run_hone({"train", "--resume", folder.path()}), {"is no folder of a training run"}));
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
+                        {"[train] has no key 'bacth'; did you mean 'batch'?"}));
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"train", "--resume", folder.path()}), {"is no folder of a training run"}));
   fs::create_directory(folder / "full");
   std::ofstream(folder / "full" / "file") << "x";
   EXPECT_TRUE(is_one_line_error(run_hone({"train", recipe, "--out", folder / "full"}), {"is not empty"}));

@@ -27,7 +27,8 @@ struct TrainedRun {
 };
 
 // `stop_behind`: the step after which it is asked to stop.
-Result<TrainedRun> try_train(const model::Recipe& recipe, const fs::path& out, bool resume = false, int64_t stop_behind = -1) {
+Result<TrainedRun> try_train(const model::Recipe& recipe, const fs::path& out, bool resume = false,
+                             int64_t stop_behind = -1) {
   TrainedRun run;
   lab::TrainerOptions options;
   options.out = out;
@@ -44,7 +45,8 @@ Result<TrainedRun> try_train(const model::Recipe& recipe, const fs::path& out, b
   return run;
 }
 
-TrainedRun train(const model::Recipe& recipe, const fs::path& out, bool resume = false, int64_t stop_behind = -1) {
+TrainedRun train(const model::Recipe& recipe, const fs::path& out, bool resume = false,
+                 int64_t stop_behind = -1) {
   auto run = try_train(recipe, out, resume, stop_behind);
   if (!run.ok()) throw std::runtime_error(run.error().message);
   return *std::move(run);
@@ -146,9 +148,8 @@ TEST(Trainer, NamesADamagedCheckpointAndUsesTheOneBefore) {
   const fs::path states = list[0] / "state.safetensors";
   damage(states, static_cast<std::streamoff>(fs::file_size(states)) - 3);
   const TrainedRun rest = train(tiny_digits(), out, true);
-  ASSERT_FALSE(rest.notes.empty());
-  EXPECT_THAT(rest.notes[0], HasSubstr(states.string()));
-  EXPECT_THAT(rest.notes[0], HasSubstr("the checkpoint before is used"));
+  EXPECT_THAT(rest.notes, ::testing::Contains(::testing::AllOf(HasSubstr(states.string()),
+                                                               HasSubstr("the checkpoint before is used"))));
   EXPECT_EQ(rest.losses.size(), 20u) << "from step 10 on";
   EXPECT_EQ(rest.losses, std::vector<double>(whole.losses.begin() + 10, whole.losses.end()));
   expect_same_states(newest(out), newest(folder / "whole"));
@@ -157,7 +158,8 @@ TEST(Trainer, NamesADamagedCheckpointAndUsesTheOneBefore) {
 TEST(Trainer, RefusesWhereNoCheckpointIsWhole) {
   const TemporaryFolder folder;
   train(tiny_digits(), folder / "run", false, 12);
-  for (const fs::path& checkpoint : lab::list_checkpoints(folder / "run")) damage(checkpoint / "checkpoint.json", 20);
+  for (const fs::path& checkpoint : lab::list_checkpoints(folder / "run"))
+    damage(checkpoint / "checkpoint.json", 20);
   const auto run = try_train(tiny_digits(), folder / "run", true);
   ASSERT_FALSE(run.ok());
   EXPECT_THAT(run.error().message, HasSubstr("no checkpoint is whole"));
@@ -175,11 +177,13 @@ TEST(Trainer, StopsAtTheTarget) {
 
 TEST(Trainer, SaysWhereTheLossBecameNaN) {
   const TemporaryFolder folder;
-  const auto run = try_train(tiny_digits({"optimizer.kind=sgd", "optimizer.rate=1e30", "schedule.kind=constant",
-                                          "schedule.warmup=0", "train.clip=0", "checkpoint.every=1"}),
-                             folder / "run");
+  const auto run =
+      try_train(tiny_digits({"optimizer.kind=sgd", "optimizer.rate=1e30", "schedule.kind=constant",
+                             "schedule.warmup=0", "train.clip=0", "checkpoint.every=1"}),
+                folder / "run");
   ASSERT_FALSE(run.ok());
-  EXPECT_THAT(run.error().message, ::testing::MatchesRegex("step [0-9]+: the (loss|gradient's norm) is (NaN|infinite).*"));
+  EXPECT_THAT(run.error().message,
+              ::testing::MatchesRegex("step [0-9]+: the (loss|gradient's norm) is (NaN|infinite).*"));
   EXPECT_THAT(run.error().message, HasSubstr("gives NaN or Inf from finite inputs"));
   EXPECT_THAT(run.error().message, HasSubstr("the largest weight before it"));
   const lab::Checkpoint kept = newest(folder / "run");
@@ -195,10 +199,12 @@ TEST(Trainer, SaysWhatDoesNotFitBeforeAnythingIsWritten) {
     return run.ok() ? "no error" : run.error().message;
   };
   EXPECT_THAT(error({"data.sizes.side=16"}), HasSubstr("the model's input 'image' is f32[batch,1,12,12]"));
-  EXPECT_THAT(error({"train.batch=1000"}), HasSubstr("96 samples are too few for a batch of 1000"));
-  EXPECT_THAT(error({"loss.kind=bce"}), HasSubstr("loss bce: the model predicts f32[24,10]"));
-  EXPECT_THAT(error({"metric.kind=perplexity", "loss.smoothing=0.1"}), HasSubstr("metric perplexity: is of cross"));
-  EXPECT_THAT(error({"loss.target=mask"}), HasSubstr("the data have no field 'mask'; they have image, label"));
+  EXPECT_THAT(error({"train.batch=1000"}), HasSubstr("has 96 samples, too few for one batch of 1000"));
+  EXPECT_THAT(error({"loss.kind=bce"}), HasSubstr("loss bce: the model predicts f32[8,10]"));
+  EXPECT_THAT(error({"metric.kind=perplexity", "loss.smoothing=0.1"}),
+              HasSubstr("metric perplexity: is of cross"));
+  EXPECT_THAT(error({"loss.target=mask"}),
+              HasSubstr("the data have no field 'mask'; they have image, label"));
   EXPECT_THAT(error({"model.freeze=[\"nothing.*\"]"}), HasSubstr("no weight's name matches 'nothing.*'"));
   EXPECT_THAT(error({"model.freeze=[\"*\"]"}), HasSubstr("no weights to train"));
   EXPECT_THAT(error({"model.sizes.bose=2"}), HasSubstr("there is no size 'bose'; did you mean 'base'?"));
@@ -210,7 +216,8 @@ TEST(Trainer, NamesTheSampleWhoseLabelIsNoClass) {
   const auto run = try_train(tiny_digits({"model.sizes.classes=3"}), folder / "run");
   ASSERT_FALSE(run.ok());
   EXPECT_THAT(run.error().message,
-              ::testing::MatchesRegex("synthetic digit [0-9]+: its label is [3-9], but the model has 3 classes, 0 to 2"));
+              ::testing::MatchesRegex(
+                  "synthetic digit [0-9]+: its label is [3-9], but the model has 3 classes, 0 to 2"));
 }
 
 }  // namespace

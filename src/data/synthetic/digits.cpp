@@ -127,8 +127,8 @@ class Digits final : public Dataset {
 
 Result<std::shared_ptr<const Dataset>> make_digits(const DigitsOptions& options) {
   if (options.samples < 1 || options.side < 8 || options.side > 1024)
-    return invalid(fmt::format("digits: {} samples of side {}; at least 1, of 8 to 1024 pixels", options.samples,
-                               options.side));
+    return invalid(fmt::format("digits: {} samples of side {}; at least 1, of 8 to 1024 pixels",
+                               options.samples, options.side));
   return std::shared_ptr<const Dataset>(std::make_shared<Digits>(options));
 }
 

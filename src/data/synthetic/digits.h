@@ -13,8 +13,8 @@ namespace hone::data {
 
 struct DigitsOptions {
   int64_t samples = 6000;
-  int64_t side = 28;     // pixels
-  double noise = 0.12;   // standard deviation of a pixel, where ink is 1
+  int64_t side = 28;    // pixels
+  double noise = 0.12;  // standard deviation of a pixel, where ink is 1
   uint64_t seed = 1;
 };
 

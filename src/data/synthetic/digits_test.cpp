@@ -30,7 +30,8 @@ TEST(Digits, AreAllTenWithInkOnAnEmptyGround) {
     const auto inked = std::count_if(pixels.begin(), pixels.end(), [](float p) { return p > 0.5F; });
     EXPECT_GT(inked, 20) << i;
     EXPECT_LT(inked, 350) << i;
-    for (int64_t x = 0; x < 28; ++x) EXPECT_EQ(pixels[static_cast<std::size_t>(x)], 0) << "nothing on the border";
+    for (int64_t x = 0; x < 28; ++x)
+      EXPECT_EQ(pixels[static_cast<std::size_t>(x)], 0) << "nothing on the border";
   }
   EXPECT_EQ(seen.size(), 10u);
 }

@@ -82,6 +82,19 @@ void GradientContext::set(std::size_t i, ValueId gradient) {
   input_gradients_[i] = gradient;
 }
 
+// Beside single numbers an input has the shape of the result, also where that is not known.
+void GradientContext::set_summed(std::size_t i, ValueId gradient) {
+  bool alone = type(input(i)).has_rank();
+  for (std::size_t other = 0; alone && other < input_count(); ++other) {
+    if (other == i || !has_input(other)) continue;
+    const TensorType& beside = type(input(other));
+    alone = beside.has_rank() && beside.rank() <= type(input(i)).rank();
+    for (std::size_t k = 0; alone && k < beside.dims->size(); ++k)
+      alone = (*beside.dims)[k].known() && (*beside.dims)[k].extent() == 1;
+  }
+  set(i, alone ? gradient : summed_to(gradient, input(i)));
+}
+
 Status GradientContext::set_through(Expansion expand) {
   // Inputs that are one value, or of which one is computed from another, stay apart behind an Identity each.
   std::vector<ValueId> stand_ins, bounds, xs, ys, seeds;
@@ -128,6 +141,7 @@ void add_gradients(OpTable& table) {
   add_attention_gradients(table);
   add_resize_gradients(table);
   add_group_gradients(table);
+  add_pooling_gradients(table);
   add_einsum_gradients(table);
   add_recurrent_gradients(table);
 }

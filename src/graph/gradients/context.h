@@ -43,7 +43,8 @@ class GradientContext : public NodeEmitter {
   // --- result ---
   // The gradient of input `i`. Ignored where it is not wanted, and after an error.
   void set(std::size_t i, ValueId gradient);
-  void set_summed(std::size_t i, ValueId gradient) { set(i, summed_to(gradient, input(i))); }
+  // The same of a gradient in the shape of the result, which the inputs were broadcast to.
+  void set_summed(std::size_t i, ValueId gradient);
   const std::vector<ValueId>& input_gradients() const { return input_gradients_; }  // kNoValue: zero
 
   // For operators that are easier to say by simpler ones. `expand` adds nodes that compute the outputs that have
@@ -78,6 +79,7 @@ void add_indexing_gradients(OpTable&);
 void add_attention_gradients(OpTable&);
 void add_resize_gradients(OpTable&);
 void add_group_gradients(OpTable&);
+void add_pooling_gradients(OpTable&);
 void add_einsum_gradients(OpTable&);
 void add_recurrent_gradients(OpTable&);
 

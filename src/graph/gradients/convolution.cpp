@@ -1,5 +1,5 @@
 // Gradients of convolutions: the input's is the transposed convolution of the output's, and the other way round;
-// the weight's is a convolution of the input by the output's gradient, with batch and channels exchanged.
+// the weight's has an operator of its own, because no forward convolution is fast at it.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -98,44 +98,10 @@ ValueId padded_at_end(GradientContext& c, ValueId x, const Ints& ends) {
   return c.add("Pad", {x, c.ints(pads), kNoValue, c.ints(spatial)});
 }
 
-ValueId exchanged(GradientContext& c, ValueId value) {
-  Ints perm(c.type(value).has_rank() ? c.type(value).dims->size() : 2);
-  std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[0], perm[1]);
-  return c.add("Transpose", {value}, {{"perm", perm}});
-}
-
-// [batch, group · channels, …] as [channels, group · batch, …].
-ValueId channels_as_batch(GradientContext& c, ValueId x, int64_t group, int64_t channels) {
-  if (group == 1) return exchanged(c, x);
-  const Shape spatial = *spatial_extents(c.type(x));
-  Ints apart{0, group, channels};  // 0: the batch, whatever it is
-  Ints together{channels, -1};
-  apart.insert(apart.end(), spatial.begin(), spatial.end());
-  together.insert(together.end(), spatial.begin(), spatial.end());
-  Ints perm(apart.size());
-  std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[0], perm[2]);
-  const ValueId groups = c.add("Reshape", {x, c.ints(apart)});
-  return c.add("Reshape", {c.add("Transpose", {groups}, {{"perm", perm}}), c.ints(together)});
-}
-
-// Tap t of the weight sums g[o] · x[o · stride + t · dilation - pad]: a window of g's extents, whose own
-// dilation is the stride and whose stride is the dilation.
 ValueId weight_gradient(GradientContext& c, const Placed& placed, ValueId x, ValueId g) {
-  const Shape weight = c.type(c.input(1)).shape();
-  std::vector<Window> axes;
-  Ints cut;  // how many of the input's last rows are never read, as negative pads
-  for (std::size_t i = 0; i < placed.axes.size(); ++i) {
-    const Window& w = placed.axes[i];
-    Window swapped{placed.output[i], w.dilation, w.stride, w.pad_begin, 0};
-    const int64_t end = (w.kernel - 1) * w.dilation + swapped.reach() - placed.input[i] - w.pad_begin;
-    swapped.pad_end = std::max<int64_t>(end, 0);
-    cut.push_back(std::min<int64_t>(end, 0));
-    axes.push_back(swapped);
-  }
-  const ValueId rows = padded_at_end(c, channels_as_batch(c, x, placed.group, weight[1]), cut);
-  return exchanged(c, c.add("Conv", {rows, exchanged(c, g)}, attributes_of(axes, placed.group)));
+  Attributes attributes = attributes_of(placed.axes, placed.group);
+  attributes.set("kernel_shape", each(placed.axes, [](const Window& w) { return w.kernel; }));
+  return c.add("hone.ConvWeightGradient", {x, g}, std::move(attributes));
 }
 
 void set_bias(GradientContext& c) {
@@ -164,15 +130,13 @@ Status conv_rule(GradientContext& c) {
 Status conv_transpose_rule(GradientContext& c) {
   if (c.wants(0) || c.wants(1)) {
     HONE_ASSIGN(const Placed placed, placed_windows(c));
-    if (c.wants(0)) {
-      // Rows that output_padding or output_shape put behind the last window are not read; as many as a stride
-      // would make room for one more window.
-      Ints cut = unreached(placed);
-      for (std::size_t i = 0; i < cut.size(); ++i) cut[i] = cut[i] < placed.axes[i].stride ? 0 : -cut[i];
-      c.set(0, c.add("Conv", {padded_at_end(c, c.gradient(), cut), c.input(1)},
-                     attributes_of(placed.axes, placed.group)));
-    }
-    if (c.wants(1)) c.set(1, weight_gradient(c, placed, c.gradient(), c.input(0)));
+    // Rows that output_padding or output_shape put behind the last window are not read; as many as a stride
+    // would make room for one more window.
+    Ints cut = unreached(placed);
+    for (std::size_t i = 0; i < cut.size(); ++i) cut[i] = cut[i] < placed.axes[i].stride ? 0 : -cut[i];
+    const ValueId g = padded_at_end(c, c.gradient(), cut);
+    if (c.wants(0)) c.set(0, c.add("Conv", {g, c.input(1)}, attributes_of(placed.axes, placed.group)));
+    if (c.wants(1)) c.set(1, weight_gradient(c, placed, g, c.input(0)));
   }
   set_bias(c);
   return {};

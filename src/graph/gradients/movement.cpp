@@ -29,7 +29,7 @@ Status reshape_rule(GradientContext& c) {
 }
 
 Status expand_rule(GradientContext& c) {
-  c.set_summed(0, c.gradient());
+  c.set(0, c.summed_to(c.gradient(), c.input(0)));
   return {};
 }
 

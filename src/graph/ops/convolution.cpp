@@ -108,6 +108,33 @@ Status infer_conv(InferContext& context) {
   return infer_conv_as(context, 1, context.input(0).dtype, context.node().op == "ConvTranspose");
 }
 
+// The weight's shape is that of the window, and the channels of the image and of the result's gradient.
+Status infer_conv_weight_gradient(InferContext& context) {
+  HONE_CHECK(expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
+  HONE_ASSIGN(WindowSpec spec, read_windows(context.attributes(), {}));
+  const auto rank = static_cast<int64_t>(spec.axes.size()) + 2;
+  for (std::size_t i = 0; i < 2; ++i) HONE_CHECK(expect_rank(context, i, rank));
+  const TensorType& x = context.input(0);
+  const TensorType& g = context.input(1);
+  const int64_t group = context.attributes().integer("group", 1);
+  const Dim channels = x.has_rank() ? (*x.dims)[1] : Dim();
+  Dims dims{g.has_rank() ? (*g.dims)[1] : Dim(), infer::quotient(channels, group)};
+  for (const Dim& dim : {channels, dims[0]})
+    if (group < 1 || (dim.known() && dim.extent() % group != 0))
+      return context.error(fmt::format("{} channels do not divide into {} groups", dim.text(), group));
+  for (const Window& window : spec.axes) dims.emplace_back(window.kernel);
+  if (x.has_rank() && g.has_rank()) {
+    HONE_ASSIGN(const Dims result, infer::windows(std::move(spec), std::span(*x.dims).subspan(2)));
+    for (std::size_t i = 0; i < result.size(); ++i)
+      if (result[i].known() && (*g.dims)[i + 2].known() && result[i].extent() != (*g.dims)[i + 2].extent())
+        return context.error(
+            fmt::format("a gradient {} does not fit a convolution of {}", g.text(), x.text()));
+  }
+  context.set_output(0, tensor_type(x.dtype, std::move(dims)));
+  return {};
+}
+
 Status infer_conv_integer(InferContext& context) {
   HONE_CHECK(expect_dtype(context, 0, infer::is_byte, "i8 or u8"));
   HONE_CHECK(expect_dtype(context, 1, infer::is_byte, "i8 or u8"));
@@ -173,6 +200,13 @@ double conv_flops_as(const CostContext& context, std::size_t w, std::size_t bias
 }
 
 double conv_flops(const CostContext& context) { return conv_flops_as(context, 1, 2); }
+// As many products as the convolution has, each added to its tap.
+double conv_weight_gradient_flops(const CostContext& context) {
+  const Shape weight = context.out(0).shape();
+  return infer::elements(context.in(1)) * 2 * static_cast<double>(weight[1]) *
+         infer::taps(std::span(weight).subspan(2));
+}
+
 // Whether Winograd's algorithm applies: two spatial axes, 3x3, stride and dilation 1, in a type with digits
 // to spare.
 bool filters_minimally(const CostContext& context) {
@@ -258,6 +292,14 @@ void add_convolution_ops(OpTable& table) {
              .flops = conv_transpose_flops,
              .layouts = LayoutRule::kGiven,
              .summary = "transposed convolution (the gradient of Conv with respect to its input)"});
+  table.add({.name = "hone.ConvWeightGradient",
+             .op_class = OpClass::kConvolution,
+             .min_inputs = 2,
+             .max_inputs = 2,
+             .attributes = conv_attributes(),
+             .infer = infer_conv_weight_gradient,
+             .flops = conv_weight_gradient_flops,
+             .summary = "the gradient of a Conv's weight, of its input and its output's gradient"});
   table.add({.name = "ConvInteger",
              .op_class = OpClass::kConvolution,
              .min_inputs = 2,

@@ -35,6 +35,32 @@ Status infer_global_pool(InferContext& context) {
   return {};
 }
 
+// The gradient of a pool's output, and the pool's input or (AveragePool) the shape of that.
+Status infer_pool_gradient(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_ASSIGN(WindowSpec spec, read_windows(context.attributes(), {}));
+  const TensorType& g = context.input(0);
+  TensorType output = g;
+  if (context.node().op == "hone.MaxPoolGradient") {
+    HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
+    output.dims = context.input(1).dims;
+  } else if (const auto shape = context.ints(1)) {
+    output.dims = to_dims(*shape);
+  } else if (g.has_rank()) {
+    output.dims = Dims(g.dims->size());
+  }
+  if (g.has_rank() && output.has_rank()) {
+    if (output.rank() < 3 || output.rank() != g.rank())
+      return context.error(fmt::format("a gradient {} does not fit a pool of {}", g.text(), output.text()));
+    HONE_ASSIGN(const Dims pooled, infer::windows(std::move(spec), std::span(*output.dims).subspan(2)));
+    for (std::size_t i = 0; i < pooled.size(); ++i)
+      if (pooled[i].known() && (*g.dims)[i + 2].known() && pooled[i].extent() != (*g.dims)[i + 2].extent())
+        return context.error(fmt::format("a gradient {} does not fit a pool of {}", g.text(), output.text()));
+  }
+  context.set_output(0, output);
+  return {};
+}
+
 Status infer_max_unpool(InferContext& context) {
   const TensorType& x = context.input(0);
   HONE_CHECK(infer::expect_rank_at_least(context, 0, 3));
@@ -94,6 +120,11 @@ double pool_flops(const CostContext& context) {
   return infer::elements(context.out(0)) * (per_tap * infer::taps(kernel) + per_output);
 }
 
+// One operation a tap: a comparison or an addition.
+double pool_gradient_flops(const CostContext& context) {
+  return infer::elements(context.in(0)) * (infer::taps(context.node.attributes.ints("kernel_shape")) + 1);
+}
+
 // Each neighbour squared and added, then scale, power and division.
 double lrn_flops(const CostContext& context) {
   const auto size = static_cast<double>(context.node.attributes.integer("size", 1));
@@ -133,6 +164,25 @@ void add_pooling_ops(OpTable& table) {
              .flops = pool_flops,
              .layouts = LayoutRule::kKept,
              .summary = "the mean under each window"});
+  table.add({.name = "hone.MaxPoolGradient",
+             .op_class = OpClass::kPooling,
+             .min_inputs = 2,
+             .max_inputs = 2,
+             .attributes = pool_attributes({{"storage_order", kInt}}),
+             .infer = infer_pool_gradient,
+             .flops = pool_gradient_flops,
+             .summary = "the gradient of MaxPool's input, of its output's and that input: each goes to the "
+                        "element that was taken"});
+  table.add({.name = "hone.AveragePoolGradient",
+             .op_class = OpClass::kPooling,
+             .min_inputs = 2,
+             .max_inputs = 2,
+             .attributes = pool_attributes({{"count_include_pad", kInt}}),
+             .infer = infer_pool_gradient,
+             .flops = pool_gradient_flops,
+             .summary =
+                 "the gradient of AveragePool's input, of its output's and that input's shape: in equal "
+                 "shares"});
   table.add({.name = "LpPool",
              .op_class = OpClass::kPooling,
              .min_inputs = 1,

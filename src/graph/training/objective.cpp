@@ -145,7 +145,8 @@ ValueId ObjectiveEmitter::loss_count(const LossTerm& term, const TensorType& pre
   if (term.kind == LossKind::kCrossEntropy) return number(static_cast<double>(element_count(labels)));
   const Shape predicted = prediction.shape();
   const auto samples = static_cast<double>(labels.at(0));
-  return number(samples * static_cast<double>(element_count(predicted)) / static_cast<double>(predicted.at(0)));
+  return number(samples * static_cast<double>(element_count(predicted)) /
+                static_cast<double>(predicted.at(0)));
 }
 
 // Of 0s and 1s, [samples, …] or [samples, classes, …]: |A∩B| and |A| + |B| of each sample and class.
@@ -219,13 +220,14 @@ std::span<const std::string_view> loss_names() {
 }
 
 std::span<const std::string_view> metric_names() {
-  static constexpr std::array<std::string_view, 6> kNames = {"none", "accuracy",       "dice",
+  static constexpr std::array<std::string_view, 6> kNames = {"none", "accuracy",      "dice",
                                                              "iou",  "bits-per-byte", "perplexity"};
   return kNames;
 }
 
 bool larger_is_better(MetricKind metric) {
-  return metric != MetricKind::kBitsPerByte && metric != MetricKind::kPerplexity && metric != MetricKind::kNone;
+  return metric != MetricKind::kBitsPerByte && metric != MetricKind::kPerplexity &&
+         metric != MetricKind::kNone;
 }
 
 Result<int64_t> class_axis(const TensorType& prediction, const TensorType& target) {
@@ -254,7 +256,8 @@ Status check_objective(const Objective& objective, const TensorType& prediction,
     return invalid(fmt::format("{}; both begin with the batch", shapes_text(prediction, target)));
   for (const LossTerm& term : objective.terms) HONE_CHECK(check_term(term, prediction, target));
   const auto metric = metric_names()[static_cast<std::size_t>(objective.metric)];
-  const bool cross_entropy = objective.terms.size() == 1 && objective.terms[0].kind == LossKind::kCrossEntropy;
+  const bool cross_entropy =
+      objective.terms.size() == 1 && objective.terms[0].kind == LossKind::kCrossEntropy;
   switch (objective.metric) {
     case MetricKind::kNone:
       return {};

@@ -17,7 +17,7 @@ namespace hone::graph {
 enum class LossKind : uint8_t {
   kCrossEntropy,  // logits over classes against class numbers
   kBce,           // a logit against 0 or 1, each element
-  kDice,          // 1 - soft Dice of each sample: of one logit a pixel, or of the softmax's classes but the first
+  kDice,  // 1 - soft Dice of each sample: of one logit a pixel, or of the softmax's classes but the first
   kMse,
   kMae,
   kHuber,
@@ -26,11 +26,11 @@ std::span<const std::string_view> loss_names();  // in the order of the enumerat
 
 enum class MetricKind : uint8_t {
   kNone,
-  kAccuracy,      // share of labels that the largest logit names
-  kDice,          // 2·|A∩B| / (|A| + |B|) over all pixels of the data, mean over classes but the first
-  kIou,           // |A∩B| / |A∪B|, the same
-  kBitsPerByte,   // cross-entropy in bits, where a token is a byte
-  kPerplexity,    // e to the cross-entropy
+  kAccuracy,     // share of labels that the largest logit names
+  kDice,         // 2·|A∩B| / (|A| + |B|) over all pixels of the data, mean over classes but the first
+  kIou,          // |A∩B| / |A∪B|, the same
+  kBitsPerByte,  // cross-entropy in bits, where a token is a byte
+  kPerplexity,   // e to the cross-entropy
 };
 std::span<const std::string_view> metric_names();  // in the order of the enumeration
 bool larger_is_better(MetricKind metric);
@@ -42,8 +42,8 @@ struct LossTerm {
 
 struct Objective {
   std::vector<LossTerm> terms;
-  std::string output;  // the model's output that is judged; empty: its first
-  std::string target;  // the field with the labels
+  std::string output;             // the model's output that is judged; empty: its first
+  std::string target;             // the field with the labels
   std::optional<int64_t> ignore;  // a label that does not count (cross-entropy)
   double smoothing = 0;           // of labels (cross-entropy)
   double huber_delta = 1;

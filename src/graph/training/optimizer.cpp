@@ -69,9 +69,7 @@ class UpdateEmitter {
   ValueId decayed(ValueId x, ValueId rate, double decay) {
     return decay == 0 ? x : times(x, minus(number(1), times(rate, decay)));
   }
-  ValueId norm(ValueId x) {
-    return op("Sqrt", {op("ReduceSumSquare", {x}, {{"keepdims", int64_t{0}}})});
-  }
+  ValueId norm(ValueId x) { return op("Sqrt", {op("ReduceSumSquare", {x}, {{"keepdims", int64_t{0}}})}); }
   // 1 - beta^t of the update that is being made, t from 1.
   ValueId correction(double beta) {
     const ValueId t = plus(op("Cast", {scalars_.updates}, {{"to", int64_t{1}}}), number(1));
@@ -125,8 +123,9 @@ std::vector<ValueId> UpdateEmitter::update(const UpdateGroup& group) {
   return next;
 }
 
-std::vector<ValueId> UpdateEmitter::many(const char* name, std::vector<ValueId> inputs, const UpdateGroup& group,
-                                         const std::vector<std::string>& moments, Attributes attributes) {
+std::vector<ValueId> UpdateEmitter::many(const char* name, std::vector<ValueId> inputs,
+                                         const UpdateGroup& group, const std::vector<std::string>& moments,
+                                         Attributes attributes) {
   std::vector<ValueId> states;
   for (const TrainedParameter& p : group.parameters) inputs.push_back(p.value);
   for (const TrainedParameter& p : group.parameters) inputs.push_back(p.gradient);
@@ -148,7 +147,8 @@ std::vector<ValueId> UpdateEmitter::sgd(const UpdateGroup& group) {
   if (o_.momentum != 0 && o_.nesterov) attributes.set("nesterov", int64_t{1});
   std::vector<std::string> moments;
   if (o_.momentum != 0) moments.push_back("sgd.v.");
-  return many("hone.Sgd", {rate_of(group.rate_factor), scalars_.scale}, group, moments, std::move(attributes));
+  return many("hone.Sgd", {rate_of(group.rate_factor), scalars_.scale}, group, moments,
+              std::move(attributes));
 }
 
 std::vector<ValueId> UpdateEmitter::adamw(const UpdateGroup& group, ValueId rate) {
@@ -208,7 +208,8 @@ ValueId UpdateEmitter::muon(const TrainedParameter& p, const UpdateGroup& group)
   const Shape shape = b_.type(p.value).shape();
   const ValueId direction =
       orthogonalised(o_.nesterov ? mixed(o_.momentum, next_m, g) : next_m, shape[0] > shape[1]);
-  const double factor = std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
+  const double factor =
+      std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
   return minus(decayed(p.value, rate, group.weight_decay), times(direction, times(rate, factor)));
 }
 
@@ -239,14 +240,16 @@ bool matches_pattern(const std::string& pattern, const std::string& name) {
 }
 
 std::vector<ValueId> emit_updates(GraphBuilder& builder, const Optimizer& optimizer,
-                                  std::span<const TrainedParameter> parameters, const UpdateScalars& scalars) {
+                                  std::span<const TrainedParameter> parameters,
+                                  const UpdateScalars& scalars) {
   return UpdateEmitter(builder, optimizer, scalars).run(parameters);
 }
 
 ValueId emit_global_norm(GraphBuilder& builder, std::span<const TrainedParameter> parameters) {
   std::vector<ValueId> squares;
   for (const TrainedParameter& p : parameters)
-    squares.push_back(builder.add("ReduceSumSquare", {p.gradient}, {{"keepdims", int64_t{0}}}, "norm.square"));
+    squares.push_back(
+        builder.add("ReduceSumSquare", {p.gradient}, {{"keepdims", int64_t{0}}}, "norm.square"));
   const ValueId sum = squares.size() == 1 ? squares.front() : builder.add("Sum", squares, {}, "norm.sum");
   return builder.add("Sqrt", {sum}, {}, "norm.root");
 }

@@ -28,13 +28,13 @@ std::span<const std::string_view> optimizer_names();  // in the order of the enu
 // What some parameters, by name, have instead of the optimizer's own.
 struct ParameterGroup {
   std::vector<std::string> match = {};  // patterns of names: '*' stands for any characters, '?' for one
-  double rate = 1;                 // factor of the learning rate
+  double rate = 1;                      // factor of the learning rate
   std::optional<double> weight_decay = {};
 };
 
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::kAdamW;
-  double rate = 1e-3;  // at the schedule's peak
+  double rate = 1e-3;     // at the schedule's peak
   double momentum = 0.9;  // kSgd: 0 has no velocity; kMuon: 0.95 is usual
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999;
@@ -58,9 +58,9 @@ struct TrainedParameter {
 
 // What one update needs beside the parameters.
 struct UpdateScalars {
-  ValueId rate;                 // f32[]
-  ValueId updates;              // i64[]: made before
-  ValueId scale = kNoValue;     // f32[]: of all gradients (clipping); absent: 1
+  ValueId rate;              // f32[]
+  ValueId updates;           // i64[]: made before
+  ValueId scale = kNoValue;  // f32[]: of all gradients (clipping); absent: 1
 };
 
 // Adds the update of all parameters: their next values, in order. Moments become states.

@@ -12,7 +12,9 @@ namespace {
 struct ScalarEmitter {
   GraphBuilder& b;
 
-  ValueId number(double value) { return b.constant("rate.number", Tensor::scalar_f32(static_cast<float>(value))); }
+  ValueId number(double value) {
+    return b.constant("rate.number", Tensor::scalar_f32(static_cast<float>(value)));
+  }
   ValueId op(const char* name, std::vector<ValueId> inputs) {
     return b.add(name, std::move(inputs), {}, std::string("rate.") + name);
   }

@@ -21,12 +21,13 @@ std::span<const std::string_view> schedule_names();  // in the order of the enum
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kConstant;
-  int64_t steps = 0;         // of the whole run: where the rate has arrived; 1 or more but for kConstant
-  int64_t warmup_steps = 0;  // in which the rate rises along a line, step t (from 0) to (t + 1) / warmup_steps
-  double final = 0;          // what is left of the peak at the end
-  double decay = 0.2;        // kWarmupStableDecay
-  double peak_at = 0.3;      // kOneCycle
-  double start = 0.04;       // kOneCycle: what it begins with, of the peak
+  int64_t steps = 0;  // of the whole run: where the rate has arrived; 1 or more but for kConstant
+  int64_t warmup_steps =
+      0;                 // in which the rate rises along a line, step t (from 0) to (t + 1) / warmup_steps
+  double final = 0;      // what is left of the peak at the end
+  double decay = 0.2;    // kWarmupStableDecay
+  double peak_at = 0.3;  // kOneCycle
+  double start = 0.04;   // kOneCycle: what it begins with, of the peak
 };
 
 // The rate of the update that has `updates` (i64[]) before it: f32[]. `peak` is the recipe's learning rate. Past the

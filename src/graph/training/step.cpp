@@ -116,8 +116,8 @@ class StepMaker {
   const std::vector<NamedTensor>& parameters_;
   const StepOptions& options_;
   GraphBuilder builder_;
-  ValueId output_;                                         // of micro_
-  std::map<std::string, std::vector<ValueId>> data_;       // of each field, its micro-batches
+  ValueId output_;                                    // of micro_
+  std::map<std::string, std::vector<ValueId>> data_;  // of each field, its micro-batches
   ValueId whole_target_;
   IdMap shared_;                                           // inputs of micro_ that all copies read
   IdMap states_;                                           // state inputs of micro_: their values now
@@ -155,9 +155,10 @@ Status StepMaker::add_shared_inputs() {
     if (is_parameter && !needed.contains(id)) continue;
     const bool is_state = micro_.state_of_input(i) != nullptr;
     if (!is_parameter && !is_state && value.name != "random.seed")
-      return invalid(fmt::format("the model's input '{}' ({}) is fed by no field of the data; name it in "
-                                 "[model] inputs",
-                                 value.name, value.type.text()));
+      return invalid(
+          fmt::format("the model's input '{}' ({}) is fed by no field of the data; name it in "
+                      "[model] inputs",
+                      value.name, value.type.text()));
     const ValueId input = builder_.input(value.name, value.type);
     if (is_parameter) trained_.push_back({value.name, input, kNoValue});
     if (is_state) {
@@ -179,7 +180,8 @@ Result<ValueId> StepMaker::loss_of(ValueId prediction, ValueId target) {
     ValueId part = loss.sum;
     part = builder_.add("Div", {part, counts_[t]}, {}, "loss.mean");
     if (term.weight != 1) {
-      const ValueId weight = builder_.constant("loss.weight", Tensor::scalar_f32(static_cast<float>(term.weight)));
+      const ValueId weight =
+          builder_.constant("loss.weight", Tensor::scalar_f32(static_cast<float>(term.weight)));
       part = builder_.add("Mul", {part, weight}, {}, "loss.weighted");
     }
     total = total.valid() ? builder_.add("Add", {total, part}, {}, "loss.terms") : part;
@@ -220,7 +222,7 @@ Status StepMaker::add_micro_batches() {
 }
 
 void StepMaker::add_update() {
-  updates_ = builder_.input(kUpdates, tensor_type(DType::kI64, Dims{}));
+  updates_ = builder_.input(kUpdatesState, tensor_type(DType::kI64, Dims{}));
   const ValueId rate = emit_rate(builder_, options_.schedule, options_.optimizer.rate, updates_);
   const ValueId norm = emit_global_norm(builder_, trained_);
   const ValueId scale = options_.clip > 0 ? emit_clip_scale(builder_, norm, options_.clip) : kNoValue;
@@ -248,9 +250,9 @@ void StepMaker::add_update() {
 }
 
 Status check_options(const StepOptions& options) {
-  const auto labels = std::find_if(options.fields.begin(), options.fields.end(), [&](const BatchField& field) {
-    return field.name == options.objective.target;
-  });
+  const auto labels =
+      std::find_if(options.fields.begin(), options.fields.end(),
+                   [&](const BatchField& field) { return field.name == options.objective.target; });
   if (labels == options.fields.end())
     return invalid(fmt::format("the data have no field '{}' to learn", options.objective.target));
   for (const BatchField& field : options.fields)
@@ -285,8 +287,8 @@ Result<Graph> evaluation(const Graph& inference, const StepOptions& options) {
     if (!map.contains(id) && needed.contains(id))
       map[id] = builder.input(inference.value(id).name, inference.type(id));
     else if (!map.contains(id))
-      map[id] = builder.constant(inference.value(id).name, Tensor::zeros(inference.type(id).dtype,
-                                                                         inference.type(id).shape()));
+      map[id] = builder.constant(inference.value(id).name,
+                                 Tensor::zeros(inference.type(id).dtype, inference.type(id).shape()));
   ModelCopies copies(builder, inference);
   HONE_CHECK(copies.add(map));
   const ValueId prediction = map.at(output);

@@ -23,7 +23,7 @@ namespace hone::graph {
 // One tensor of a batch: an input "data.<name>" of the graphs below.
 struct BatchField {
   std::string name;
-  TensorType type;   // with the axis of the batch, static
+  TensorType type;    // with the axis of the batch, static
   std::string feeds;  // the model's input that it is; empty: none (labels)
 };
 
@@ -39,14 +39,19 @@ struct StepOptions {
 
 inline constexpr const char* kDataPrefix = "data.";
 inline constexpr const char* kEmaPrefix = "ema.";
-inline constexpr const char* kUpdates = "train.updates";  // i64[]: updates made
+inline constexpr const char* kUpdatesState = "train.updates";  // i64[]: updates made
 
 // Outputs before those of states, in order.
-enum StepOutput : std::size_t { kStepLoss, kStepRate, kStepNorm };  // f32[] each; the norm of gradients before clipping
+enum StepOutput : std::size_t {
+  kStepLoss,
+  kStepRate,
+  kStepNorm
+};  // f32[] each; the norm of gradients before clipping
 
 // `micro` is the model's training form for one micro-batch, its types static (TrainableModel::training,
 // specialised, with a random stream). Parameters that the loss does not depend on are left out.
-Result<Graph> make_step(const Graph& micro, const std::vector<NamedTensor>& parameters, const StepOptions& options);
+Result<Graph> make_step(const Graph& micro, const std::vector<NamedTensor>& parameters,
+                        const StepOptions& options);
 
 // `inference` for the whole batch. Outputs: for each term of the loss its sum and what it is divided by, then what the
 // metric counts (objective.h).

@@ -36,9 +36,17 @@ bool is_exporters_constant(const std::string& name) {
 
 // Where a weight of a single element may stand; elsewhere such a constant is a number of the formula.
 bool is_weight_place(const Node& node, std::size_t input) {
-  static const std::set<std::string, std::less<>> kOps = {
-      "Conv", "ConvTranspose", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization",
-      "GroupNormalization", "InstanceNormalization", "RMSNormalization", "PRelu", "Gather"};
+  static const std::set<std::string, std::less<>> kOps = {"Conv",
+                                                          "ConvTranspose",
+                                                          "Gemm",
+                                                          "MatMul",
+                                                          "BatchNormalization",
+                                                          "LayerNormalization",
+                                                          "GroupNormalization",
+                                                          "InstanceNormalization",
+                                                          "RMSNormalization",
+                                                          "PRelu",
+                                                          "Gather"};
   return kOps.contains(node.op) && (input > 0 || node.op == "Gather" || node.op == "MatMul");
 }
 
@@ -108,9 +116,9 @@ class RoleFinder {
     if (value.constant->size() <= 1 && !is_weight_place(node, i)) return {};
     if (frozen(value.name) || !seen_.insert(node.inputs[i].index).second) return {};
     if (value.type.dtype != DType::kF32)
-      return unsupported(
-          fmt::format("unsupported: training weights of {}; '{}' is {}. Export the model in f32, or freeze it",
-                      dtype_name(value.type.dtype), value.name, value.type.text()));
+      return unsupported(fmt::format(
+          "unsupported: training weights of {}; '{}' is {}. Export the model in f32, or freeze it",
+          dtype_name(value.type.dtype), value.name, value.type.text()));
     roles_.parameters.push_back(node.inputs[i]);
     return {};
   }
@@ -141,7 +149,8 @@ void train_batch_norm(GraphBuilder& builder, NodeId id) {
   Attributes attributes = node.attributes;
   attributes.set("training_mode", int64_t{1});
   builder.replacing({id});
-  const auto outputs = builder.add_many("BatchNormalization", node.inputs, 3, attributes, node.name + ".training");
+  const auto outputs =
+      builder.add_many("BatchNormalization", node.inputs, 3, attributes, node.name + ".training");
   builder.replacing(std::span<const NodeId>());
   builder.replace_all_uses(node.outputs[0], outputs[0]);
   builder.erase(id);

@@ -205,6 +205,39 @@ Result<std::vector<Tensor>> conv(const RefCall& call) {
   return std::vector<Tensor>{rounded(x.dtype(), plan.output, y)};
 }
 
+// Each tap sums, over all images and places, the input that it reads there times what flows into the output.
+Result<std::vector<Tensor>> conv_weight_gradient(const RefCall& call) {
+  const Tensor& x = call.inputs[0];
+  const Tensor& g = call.inputs[1];
+  HONE_ASSIGN(const WindowSpec spec, read_windows(call.attributes, {}));
+  const int64_t group = call.attributes.integer("group", 1);
+  if (x.rank() < 3 || g.rank() != x.rank() || group < 1 || x.shape()[1] % group != 0)
+    return invalid(fmt::format("an input {} and a gradient {} do not fit as a convolution of {} groups",
+                               shape_text(x.shape()), shape_text(g.shape()), group));
+  Shape w{g.shape()[1], x.shape()[1] / group};
+  const Shape kernel = kernel_of(spec);
+  w.insert(w.end(), kernel.begin(), kernel.end());
+  HONE_ASSIGN(const ConvShape plan, plan_conv(call.attributes, x.shape(), w, false));
+  HONE_CHECK(expect_shape(g, plan.output, "the gradient"));
+  const std::vector<Run> runs = plan_runs(plan);
+  const Wide in = widen(x), out = widen(g);
+  const int64_t taps = element_count(kernel), stride = plan.windows.axes.back().stride;
+  const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
+  Wide dw(static_cast<std::size_t>(element_count(w)), 0);
+  for (int64_t n = 0; n < plan.batch; ++n)
+    for (int64_t m = 0; m < w[0]; ++m)
+      for (int64_t c = 0; c < w[1]; ++c) {
+        const int64_t channel = m / plan.group_out * plan.group_in + c;
+        const double* from = in.data() + (n * x.shape()[1] + channel) * in_plane;
+        const double* flows = out.data() + (n * w[0] + m) * out_plane;
+        double* to = dw.data() + (m * w[1] + c) * taps;
+        for (std::size_t i = 0; i < runs.size(); ++i)
+          for (int64_t k = 0; k < runs[i].count; ++k)
+            to[static_cast<int64_t>(i) % taps] += from[runs[i].big + k * stride] * flows[runs[i].small + k];
+      }
+  return std::vector<Tensor>{rounded(x.dtype(), w, dw)};
+}
+
 // Subtracts one zero point, or one for each slice of the first axis.
 Status subtract_zero_point(Wide& values, const Shape& shape, const Tensor& zero_point,
                            std::string_view name) {
@@ -306,6 +339,7 @@ Result<std::vector<Tensor>> causal_conv_with_state(const RefCall& call) {
 void add_convolution_kernels(RefTable& table) {
   table.add("Conv", conv);
   table.add("ConvTranspose", conv);
+  table.add("hone.ConvWeightGradient", conv_weight_gradient);
   table.add("ConvInteger", conv_integer);
   table.add("QLinearConv", qlinear_conv);
   table.add("CausalConvWithState", causal_conv_with_state);

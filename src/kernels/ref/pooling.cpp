@@ -19,8 +19,7 @@ struct PoolShape {
   int64_t planes = 0;  // batch times channels
 };
 
-Result<PoolShape> plan_pool(const RefCall& call) {
-  const Shape& x = call.inputs[0].shape();
+Result<PoolShape> plan_pool(const RefCall& call, const Shape& x) {
   if (x.size() < 3) return invalid(fmt::format("an input of shape {} has no spatial axes", shape_text(x)));
   PoolShape plan;
   HONE_ASSIGN(plan.windows, read_windows(call.attributes, {}));
@@ -87,7 +86,7 @@ int64_t column_major(int64_t offset, const Shape& shape) {
 }
 
 Result<std::vector<Tensor>> max_pool(const RefCall& call) {
-  HONE_ASSIGN(const PoolShape plan, plan_pool(call));
+  HONE_ASSIGN(const PoolShape plan, plan_pool(call, call.inputs[0].shape()));
   const Tensor& x = call.inputs[0];
   const bool by_column = call.attributes.integer("storage_order", 0) != 0;
   const Wide in = widen(x);
@@ -114,7 +113,7 @@ Result<std::vector<Tensor>> max_pool(const RefCall& call) {
 }
 
 Result<std::vector<Tensor>> average_pool(const RefCall& call) {
-  HONE_ASSIGN(const PoolShape plan, plan_pool(call));
+  HONE_ASSIGN(const PoolShape plan, plan_pool(call, call.inputs[0].shape()));
   const bool count_padding = call.attributes.integer("count_include_pad", 0) != 0;
   const Wide in = widen(call.inputs[0]);
   const int64_t size = element_count(plan.in);
@@ -128,12 +127,49 @@ Result<std::vector<Tensor>> average_pool(const RefCall& call) {
   return one(rounded(call.inputs[0].dtype(), plan.output, std::move(y)));
 }
 
+// What flows into each output goes to the element that was taken: the first of equals, as max_pool has it.
+Result<std::vector<Tensor>> max_pool_gradient(const RefCall& call) {
+  const Tensor& x = call.inputs[1];
+  HONE_ASSIGN(const PoolShape plan, plan_pool(call, x.shape()));
+  HONE_CHECK(expect_shape(call.inputs[0], plan.output, "the gradient"));
+  const Wide in = widen(x), g = widen(call.inputs[0]);
+  const int64_t size = element_count(plan.in);
+  Wide dx(in.size(), 0);
+  for_each_window(plan, [&](int64_t plane, const Taps& taps, int64_t at) {
+    const double* from = in.data() + plane * size;
+    int64_t best_at = -1;
+    for (int64_t offset : taps.offsets)
+      if (best_at < 0 || from[offset] > from[best_at]) best_at = offset;
+    if (best_at >= 0) dx[static_cast<std::size_t>(plane * size + best_at)] += g[static_cast<std::size_t>(at)];
+  });
+  return one(rounded(call.inputs[0].dtype(), x.shape(), std::move(dx)));
+}
+
+// Each element of a window gets an equal share.
+Result<std::vector<Tensor>> average_pool_gradient(const RefCall& call) {
+  const Shape x = call.inputs[1].to_ints();
+  HONE_CHECK(make_tensor(call, call.inputs[0].dtype(), x));
+  HONE_ASSIGN(const PoolShape plan, plan_pool(call, x));
+  HONE_CHECK(expect_shape(call.inputs[0], plan.output, "the gradient"));
+  const bool count_padding = call.attributes.integer("count_include_pad", 0) != 0;
+  const Wide g = widen(call.inputs[0]);
+  const int64_t size = element_count(plan.in);
+  Wide dx(static_cast<std::size_t>(element_count(x)), 0);
+  for_each_window(plan, [&](int64_t plane, const Taps& taps, int64_t at) {
+    const auto count = count_padding ? taps.in_padded : static_cast<int64_t>(taps.offsets.size());
+    if (count == 0) return;
+    const double share = g[static_cast<std::size_t>(at)] / static_cast<double>(count);
+    for (int64_t offset : taps.offsets) dx[static_cast<std::size_t>(plane * size + offset)] += share;
+  });
+  return one(rounded(call.inputs[0].dtype(), x, std::move(dx)));
+}
+
 double power_sum_root(double sum, double p) {
   return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p);
 }
 
 Result<std::vector<Tensor>> lp_pool(const RefCall& call) {
-  HONE_ASSIGN(const PoolShape plan, plan_pool(call));
+  HONE_ASSIGN(const PoolShape plan, plan_pool(call, call.inputs[0].shape()));
   const auto p = static_cast<double>(call.attributes.integer("p", 2));
   Wide in = widen(call.inputs[0]);
   for (double& value : in) value = std::pow(std::abs(value), p);
@@ -296,6 +332,8 @@ Result<std::vector<Tensor>> lrn(const RefCall& call) {
 void add_pooling_kernels(RefTable& table) {
   table.add("MaxPool", max_pool);
   table.add("AveragePool", average_pool);
+  table.add("hone.MaxPoolGradient", max_pool_gradient);
+  table.add("hone.AveragePoolGradient", average_pool_gradient);
   table.add("LpPool", lp_pool);
   table.add("GlobalAveragePool", global_pool);
   table.add("GlobalMaxPool", global_pool);

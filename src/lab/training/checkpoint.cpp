@@ -16,7 +16,7 @@ namespace hone::lab {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using IndexJson = nlohmann::ordered_json;
 
 constexpr int kCheckpointSchema = 1;
 constexpr const char* kFolder = "checkpoints";
@@ -42,12 +42,12 @@ void sync_folder(const fs::path& folder) {
 Status write_index(const fs::path& folder, const Checkpoint& checkpoint) {
   std::size_t bytes = 0;
   HONE_ASSIGN(const std::string crc, file_checksum(folder / kStates, bytes));
-  Json index = {{"schema", kCheckpointSchema},
-                {"step", checkpoint.step},
-                {"place", {{"epoch", checkpoint.place.epoch}, {"batch", checkpoint.place.batch}}},
-                {"seconds", checkpoint.seconds},
-                {"metric", checkpoint.metric ? Json(*checkpoint.metric) : Json(nullptr)},
-                {"files", {{{"name", kStates}, {"bytes", bytes}, {"crc32c", crc}}}}};
+  IndexJson index = {{"schema", kCheckpointSchema},
+                     {"step", checkpoint.step},
+                     {"place", {{"epoch", checkpoint.place.epoch}, {"batch", checkpoint.place.batch}}},
+                     {"seconds", checkpoint.seconds},
+                     {"metric", checkpoint.metric ? IndexJson(*checkpoint.metric) : IndexJson(nullptr)},
+                     {"files", {{{"name", kStates}, {"bytes", bytes}, {"crc32c", crc}}}}};
   const std::string text = index.dump();
   index["crc32c"] = crc_text(std::as_bytes(std::span(text)));  // of the index without this line
   return write_file(folder / kIndex, index.dump(2) + "\n");
@@ -68,9 +68,9 @@ void remove_old(const fs::path& checkpoints, const fs::path& run, int64_t keep) 
 }
 
 // The index's content, its own checksum tested.
-Result<Json> read_index(const fs::path& path) {
+Result<IndexJson> read_index(const fs::path& path) {
   HONE_ASSIGN(const std::string text, read_file(path));
-  Json index = Json::parse(text, nullptr, false);
+  IndexJson index = IndexJson::parse(text, nullptr, false);
   if (!index.is_object() || !index.contains("crc32c") || !index["crc32c"].is_string())
     return corrupt(fmt::format("{}: is no index of a checkpoint", path.string()));
   const std::string said = index["crc32c"].get<std::string>();
@@ -79,20 +79,22 @@ Result<Json> read_index(const fs::path& path) {
   if (crc_text(std::as_bytes(std::span(rest))) != said)
     return corrupt(fmt::format("{}: its checksum does not fit; it is damaged", path.string()));
   if (index.value("schema", 0) > kCheckpointSchema)
-    return unsupported(fmt::format("{}: is of a newer hone (schema {})", path.string(), index.value("schema", 0)));
+    return unsupported(
+        fmt::format("{}: is of a newer hone (schema {})", path.string(), index.value("schema", 0)));
   return index;
 }
 
-Result<Checkpoint> checkpoint_of(const fs::path& folder, const Json& index) {
+Result<Checkpoint> checkpoint_of(const fs::path& folder, const IndexJson& index) {
   Checkpoint checkpoint;
-  const Json& file = index.at("files").at(0);
+  const IndexJson& file = index.at("files").at(0);
   std::size_t bytes = 0;
   HONE_ASSIGN(const std::string crc, file_checksum(folder / kStates, bytes));
   if (bytes != file.at("bytes").get<std::size_t>() || crc != file.at("crc32c").get<std::string>())
     return corrupt(fmt::format("{}: its size or checksum does not fit the index; it is damaged",
                                (folder / kStates).string()));
   checkpoint.step = index.at("step").get<int64_t>();
-  checkpoint.place = {index.at("place").at("epoch").get<int64_t>(), index.at("place").at("batch").get<int64_t>()};
+  checkpoint.place = {index.at("place").at("epoch").get<int64_t>(),
+                      index.at("place").at("batch").get<int64_t>()};
   checkpoint.seconds = index.at("seconds").get<double>();
   if (!index.at("metric").is_null()) checkpoint.metric = index.at("metric").get<double>();
   HONE_ASSIGN(model::Safetensors contents, model::read_safetensors(folder / kStates));
@@ -119,7 +121,8 @@ Status write_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64
       fs::remove_all(checkpoints / name, error);
     }
     fs::rename(unfinished, checkpoints / name, error);
-    if (error) return io_error(fmt::format("{}: cannot be renamed: {}", unfinished.string(), error.message()));
+    if (error)
+      return io_error(fmt::format("{}: cannot be renamed: {}", unfinished.string(), error.message()));
     sync_folder(checkpoints);
     return {};
   };
@@ -132,10 +135,10 @@ Status write_checkpoint(const fs::path& run, const Checkpoint& checkpoint, int64
 }
 
 Result<Checkpoint> read_checkpoint(const fs::path& folder) {
-  HONE_ASSIGN(const Json index, read_index(folder / kIndex));
+  HONE_ASSIGN(const IndexJson index, read_index(folder / kIndex));
   try {
     return checkpoint_of(folder, index);
-  } catch (const Json::exception&) {
+  } catch (const IndexJson::exception&) {
     return corrupt(fmt::format("{}: lacks what an index of a checkpoint has", (folder / kIndex).string()));
   }
 }
@@ -160,7 +163,8 @@ std::optional<Checkpoint> read_newest_checkpoint(const fs::path& run, std::vecto
 
 Status CheckpointWriter::write(Checkpoint checkpoint) {
   Status before = wait();
-  thread_ = std::thread([this, held = std::move(checkpoint)] { status_ = write_checkpoint(run_, held, keep_); });
+  thread_ =
+      std::thread([this, held = std::move(checkpoint)] { status_ = write_checkpoint(run_, held, keep_); });
   return before;
 }
 

@@ -17,9 +17,9 @@
 namespace hone::lab {
 
 struct Checkpoint {
-  int64_t step = 0;         // steps done
-  data::Place place;        // of the batch that comes next
-  double seconds = 0;       // that were spent training
+  int64_t step = 0;              // steps done
+  data::Place place;             // of the batch that comes next
+  double seconds = 0;            // that were spent training
   std::optional<double> metric;  // of the last evaluation
   model::NamedTensors states;    // every input of the step's graph but the data
 };
@@ -34,7 +34,8 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& folder);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& run);
 
 // The newest that is whole. `damaged` gets what is wrong with those that were passed over. nullopt: there is none.
-std::optional<Checkpoint> read_newest_checkpoint(const std::filesystem::path& run, std::vector<std::string>& damaged);
+std::optional<Checkpoint> read_newest_checkpoint(const std::filesystem::path& run,
+                                                 std::vector<std::string>& damaged);
 
 // Writes beside the training, one at a time.
 class CheckpointWriter {

@@ -1,6 +1,7 @@
 #include "lab/training/datasets.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -8,26 +9,38 @@
 #include <fmt/ranges.h>
 
 #include "core/spelling.h"
-#include "data/byte_text.h"
-#include "data/synthetic/cells.h"
+#include "data/augment/augment.h"
+#include "data/cache/memory_cache.h"
+#include "data/image/image_sets.h"
+#include "data/order.h"
 #include "data/synthetic/digits.h"
+#include "data/synthetic_cells.h"
+#include "data/text/next_tokens.h"
+#include "data/text/text_set.h"
+#include "data/zarr/zarr.h"
 
 namespace hone::lab {
 namespace {
 
+// Some samples of another data set.
 class DatasetPart final : public data::Dataset {
  public:
-  DatasetPart(std::shared_ptr<const data::Dataset> whole, int64_t first, int64_t count)
-      : whole_(std::move(whole)), first_(first), count_(count) {}
+  DatasetPart(std::shared_ptr<const data::Dataset> whole, std::vector<int64_t> samples)
+      : whole_(std::move(whole)), samples_(std::move(samples)) {}
   std::span<const data::Field> fields() const override { return whole_->fields(); }
-  int64_t size() const override { return count_; }
-  Result<data::Sample> read(int64_t index) const override { return whole_->read(first_ + index); }
-  std::string name_of(int64_t index) const override { return whole_->name_of(first_ + index); }
+  int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
+  Result<data::Sample> read(int64_t index) const override { return whole_->read(of_whole(index)); }
+  std::string name_of(int64_t index) const override { return whole_->name_of(of_whole(index)); }
+  Result<data::Sample> read_timed(int64_t index, data::StageTimes& times) const override {
+    return whole_->read_timed(of_whole(index), times);
+  }
+  uint64_t version_of(int64_t index) const override { return whole_->version_of(of_whole(index)); }
 
  private:
+  int64_t of_whole(int64_t index) const { return samples_.at(static_cast<std::size_t>(index)); }
+
   std::shared_ptr<const data::Dataset> whole_;
-  int64_t first_;
-  int64_t count_;
+  std::vector<int64_t> samples_;
 };
 
 // The sizes of a source, each once, with what was not asked for as an error.
@@ -43,8 +56,8 @@ class Sizes {
   Status check() const {
     for (const auto& [name, value] : recipe_.sizes)
       if (std::find(known_.begin(), known_.end(), name) == known_.end())
-        return invalid(fmt::format("[data] sizes: source {} has no size '{}'{}; it has {}", recipe_.source, name,
-                                   suggestion(name, known_), fmt::join(known_, ", ")));
+        return invalid(fmt::format("[data] sizes: source {} has no size '{}'{}; it has {}", recipe_.source,
+                                   name, suggestion(name, known_), fmt::join(known_, ", ")));
     return {};
   }
 
@@ -53,16 +66,22 @@ class Sizes {
   std::vector<std::string> known_;
 };
 
-// The last share of the samples is kept back.
-Result<TrainingData> split(std::shared_ptr<const data::Dataset> whole, double share) {
+// A share of the samples is kept back: the last of an order that the seed makes, since files stand in an order that means
+// something; of synthetic data the last as they are.
+Result<TrainingData> split(std::shared_ptr<const data::Dataset> whole, const model::RecipeData& recipe,
+                           bool shuffled) {
   TrainingData made;
   const int64_t size = whole->size();
-  const auto back = static_cast<int64_t>(std::llround(static_cast<double>(size) * share));
-  if (share > 0 && (back < 1 || back >= size))
-    return invalid(fmt::format("[data] validation = {:g} leaves {} of {} samples to train on; give another share",
-                               share, size - back, size));
-  made.training = part_of(whole, 0, size - back);
-  if (back > 0) made.validation = part_of(whole, size - back, back);
+  const auto back = static_cast<int64_t>(std::llround(static_cast<double>(size) * recipe.validation));
+  if (size == 0 || back >= size || (recipe.validation > 0 && back < 1))
+    return invalid(
+        fmt::format("[data] validation = {:g} leaves {} of {} samples to train on; give another share",
+                    recipe.validation, size - back, size));
+  const data::Permutation order(recipe.seed, size);
+  std::vector<int64_t> kept, held;
+  for (int64_t i = 0; i < size; ++i) (i < size - back ? kept : held).push_back(shuffled ? order.at(0, i) : i);
+  made.training = std::make_shared<DatasetPart>(whole, std::move(kept));
+  if (back > 0) made.validation = std::make_shared<DatasetPart>(whole, std::move(held));
   return made;
 }
 
@@ -74,7 +93,7 @@ Result<TrainingData> open_digits(const model::RecipeData& recipe) {
   options.seed = recipe.seed;
   HONE_CHECK(sizes.check());
   HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::make_digits(options));
-  return split(std::move(whole), recipe.validation);
+  return split(std::move(whole), recipe, false);
 }
 
 Result<TrainingData> open_cells(const model::RecipeData& recipe) {
@@ -86,40 +105,178 @@ Result<TrainingData> open_cells(const model::RecipeData& recipe) {
   options.width = sizes.take("width", options.height);
   options.seed = recipe.seed;
   HONE_CHECK(sizes.check());
-  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::make_cells(options));
-  return split(std::move(whole), recipe.validation);
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::synthetic_cells(options));
+  return split(std::move(whole), recipe, false);
 }
 
-Result<TrainingData> open_text(const model::RecipeData& recipe) {
-  Sizes sizes(recipe);
-  const int64_t length = sizes.take("length", 128);
-  HONE_CHECK(sizes.check());
+Result<std::shared_ptr<const data::Tokenizer>> tokenizer_of(const model::RecipeData& recipe) {
+  if (recipe.tokenizer.empty()) return data::byte_tokenizer();
+  return data::read_tokenizer(recipe.tokenizer);
+}
+
+// Windows of tokens follow each other: the last of them are kept back, or another file is.
+Result<TrainingData> split_windows(std::shared_ptr<const data::Dataset> windows,
+                                   std::shared_ptr<const data::Dataset> apart,
+                                   const model::RecipeData& recipe, int64_t length) {
   TrainingData made;
-  made.tokens_per_sample = length;
-  const bool apart = !recipe.validation_path.empty();
-  const double cut = apart ? 1 : 1 - recipe.validation;
-  HONE_ASSIGN(made.training, data::make_byte_text(recipe.path, length, 0, cut));
-  if (apart) {
-    HONE_ASSIGN(made.validation, data::make_byte_text(recipe.validation_path, length));
-  } else if (recipe.validation > 0) {
-    auto back = data::make_byte_text(recipe.path, length, cut, 1);
-    if (!back.ok()) return back.error().within("[data] validation");
-    made.validation = *back;
+  if (apart != nullptr) {
+    made.training = std::move(windows);
+    made.validation = std::move(apart);
+  } else {
+    HONE_ASSIGN(made, split(std::move(windows), recipe, false));
   }
+  made.tokens_per_sample = length;
+  made.augmentation = made.preparation = data::next_tokens();
   return made;
+}
+
+Result<TrainingData> open_tokens(const model::RecipeData& recipe) {
+  Sizes sizes(recipe);
+  data::TokenOptions options;
+  options.length = sizes.take("length", 128);
+  HONE_CHECK(sizes.check());
+  HONE_ASSIGN(const auto tokenizer, tokenizer_of(recipe));
+  const DType dtype = recipe.token_type == "u32" ? DType::kU32 : DType::kU16;
+  const auto open = [&](const std::filesystem::path& file) -> Result<std::shared_ptr<const data::Dataset>> {
+    if (recipe.source == "tokens") return data::open_token_files({file}, dtype, options);
+    return data::open_text({file}, *tokenizer, options);
+  };
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> windows, open(recipe.path));
+  std::shared_ptr<const data::Dataset> apart;
+  if (!recipe.validation_path.empty()) HONE_ASSIGN(apart, open(recipe.validation_path));
+  return split_windows(std::move(windows), std::move(apart), recipe, options.length);
+}
+
+Result<TrainingData> open_zarr_of(const model::RecipeData& recipe) {
+  data::ZarrOptions options;
+  options.image = recipe.path;
+  options.mask = recipe.masks;
+  options.label = recipe.labels;
+  options.axes = recipe.axes;
+  options.mask_axes = recipe.mask_axes;
+  for (std::size_t i = 0; i < recipe.patch.size(); ++i) options.patch.at(i) = recipe.patch[i];
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::open_zarr(options));
+  return split(std::move(whole), recipe, true);
+}
+
+Result<TrainingData> open_pairs_of(const model::RecipeData& recipe) {
+  data::PairOptions options;
+  options.images = recipe.path;
+  options.masks = recipe.masks.empty() ? recipe.path : recipe.masks;
+  options.image_suffix = recipe.image_suffix;
+  options.mask_suffix = recipe.mask_suffix;
+  options.pages = recipe.pages == "each"    ? data::Pages::kEach
+                  : recipe.pages == "stack" ? data::Pages::kStack
+                                            : data::Pages::kFirst;
+  options.mask_values = recipe.binary_masks ? data::MaskValues::kBinary : data::MaskValues::kClasses;
+  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::open_pairs(options));
+  return split(std::move(whole), recipe, true);
+}
+
+Result<TrainingData> open_folders(const model::RecipeData& recipe) {
+  HONE_ASSIGN(data::ClassFolders found, data::open_class_folders(recipe.path));
+  return split(std::move(found.dataset), recipe, true);
+}
+
+Result<TrainingData> open_table(const model::RecipeData& recipe) {
+  data::TableOptions options;
+  options.table = recipe.path;
+  options.folder = recipe.images.empty() ? recipe.path.parent_path() : recipe.images;
+  options.file_column = recipe.file_column;
+  options.label_column = recipe.label_column;
+  HONE_ASSIGN(data::ClassFolders found, data::open_labelled_images(options));
+  return split(std::move(found.dataset), recipe, true);
+}
+
+Result<TrainingData> open_source(const model::RecipeData& recipe) {
+  if (recipe.source == "digits") return open_digits(recipe);
+  if (recipe.source == "cells") return open_cells(recipe);
+  if (recipe.source == "pairs") return open_pairs_of(recipe);
+  if (recipe.source == "folders") return open_folders(recipe);
+  if (recipe.source == "table") return open_table(recipe);
+  if (recipe.source == "zarr") return open_zarr_of(recipe);
+  return open_tokens(recipe);
+}
+
+std::array<int64_t, 2> sides_of(const std::vector<int64_t>& sides) {
+  return sides.size() == 2 ? std::array<int64_t, 2>{sides[0], sides[1]} : std::array<int64_t, 2>{0, 0};
+}
+
+// What is not random: the size and the range of values.
+data::AugmentOptions preparation_of(const model::RecipeAugment& recipe) {
+  data::AugmentOptions options;
+  options.crop = sides_of(recipe.crop);
+  options.random_crop = false;
+  options.pad = recipe.pad;
+  options.resize = sides_of(recipe.resize);
+  options.normalise = recipe.percentiles ? data::Normalise::kPercentile : data::Normalise::kRange;
+  options.mean = recipe.mean;
+  options.deviation = recipe.deviation;
+  return options;
+}
+
+data::AugmentOptions augmentation_of(const model::RecipeAugment& recipe) {
+  data::AugmentOptions options = preparation_of(recipe);
+  options.random_crop = true;
+  options.flip_horizontal = recipe.flip_horizontal;
+  options.flip_vertical = recipe.flip_vertical;
+  options.quarter_turns = recipe.quarter_turns;
+  options.rotate = recipe.rotate;
+  options.scale = recipe.scale;
+  options.elastic = recipe.elastic;
+  options.brightness = recipe.brightness;
+  options.contrast = recipe.contrast;
+  options.gamma = recipe.gamma;
+  options.noise = recipe.noise;
+  return options;
+}
+
+Result<std::unique_ptr<data::Loader>> make_loader(std::shared_ptr<const data::Dataset> dataset,
+                                                  std::shared_ptr<const data::Transform> transform,
+                                                  const model::RecipeData& recipe,
+                                                  const data::OrderOptions& order) {
+  data::LoaderOptions options;
+  options.order = order;
+  options.workers = static_cast<int>(recipe.workers);
+  options.on_damage = recipe.skip_damaged ? data::OnDamage::kSkip : data::OnDamage::kFail;
+  return data::Loader::make(std::move(dataset), std::move(transform), options);
 }
 
 }  // namespace
 
-std::shared_ptr<const data::Dataset> part_of(std::shared_ptr<const data::Dataset> whole, int64_t first,
-                                             int64_t count) {
-  return std::make_shared<DatasetPart>(std::move(whole), first, count);
+Result<TrainingData> open_data(const model::RecipeData& recipe) {
+  HONE_ASSIGN(TrainingData opened, open_source(recipe));
+  if (recipe.cache_mb > 0 && opened.tokens_per_sample == 0) {  // tokens are in memory already, or mapped
+    const int64_t budget = recipe.cache_mb * 1'000'000;
+    opened.training = data::cache_in_memory(std::move(opened.training), budget);
+    if (opened.validation) opened.validation = data::cache_in_memory(std::move(opened.validation), budget);
+  }
+  // Images are numbers of their file's type until they are prepared.
+  const bool reads_images =
+      recipe.source == "pairs" || recipe.source == "folders" || recipe.source == "table";
+  if (!recipe.augment && !reads_images) return opened;
+  const model::RecipeAugment augment = recipe.augment.value_or(model::RecipeAugment{});
+  auto augmentation = data::make_augmentation(augmentation_of(augment));
+  if (!augmentation.ok()) return augmentation.error().within("[data.augment]");
+  opened.augmentation = *std::move(augmentation);
+  HONE_ASSIGN(opened.preparation, data::make_augmentation(preparation_of(augment)));
+  return opened;
 }
 
-Result<TrainingData> open_data(const model::RecipeData& recipe) {
-  if (recipe.source == "digits") return open_digits(recipe);
-  if (recipe.source == "cells") return open_cells(recipe);
-  return open_text(recipe);
+Result<std::unique_ptr<data::Loader>> training_batches(const TrainingData& data,
+                                                       const model::Recipe& recipe) {
+  data::OrderOptions order;
+  order.batch_size = recipe.train.batch;
+  order.seed = recipe.train.seed;
+  return make_loader(data.training, data.augmentation, recipe.data, order);
+}
+
+Result<std::unique_ptr<data::Loader>> validation_batches(const TrainingData& data,
+                                                         const model::Recipe& recipe, int64_t batch) {
+  data::OrderOptions order;
+  order.batch_size = batch;
+  order.shuffle = false;
+  return make_loader(data.validation, data.preparation, recipe.data, order);
 }
 
 }  // namespace hone::lab

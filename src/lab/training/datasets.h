@@ -6,6 +6,8 @@
 
 #include "core/result.h"
 #include "data/dataset.h"
+#include "data/loader.h"
+#include "data/transform.h"
 #include "model/recipe/recipe.h"
 
 namespace hone::lab {
@@ -13,13 +15,16 @@ namespace hone::lab {
 struct TrainingData {
   std::shared_ptr<const data::Dataset> training;
   std::shared_ptr<const data::Dataset> validation;  // null: the recipe keeps nothing back
-  int64_t tokens_per_sample = 0;                    // of text: what speed is counted in; 0: samples
+  // From samples to what batches hold; null: nothing is done. Only the first draws random numbers.
+  std::shared_ptr<const data::Transform> augmentation, preparation;
+  int64_t tokens_per_sample = 0;  // of text: what speed is counted in; 0: samples
 };
 
 Result<TrainingData> open_data(const model::RecipeData& recipe);
 
-// Samples [first, first + count) of `whole`.
-std::shared_ptr<const data::Dataset> part_of(std::shared_ptr<const data::Dataset> whole, int64_t first,
-                                             int64_t count);
+// Batches of the data: in a shuffled order, augmented, without the samples that fill no batch; or in order, prepared.
+Result<std::unique_ptr<data::Loader>> training_batches(const TrainingData& data, const model::Recipe& recipe);
+Result<std::unique_ptr<data::Loader>> validation_batches(const TrainingData& data,
+                                                         const model::Recipe& recipe, int64_t batch);
 
 }  // namespace hone::lab

@@ -64,7 +64,8 @@ std::string scalars_event(double wall_time, int64_t step,
 
 Result<EventFile> EventFile::create(const std::filesystem::path& folder) {
   std::filesystem::path path;
-  for (auto second = static_cast<int64_t>(wall_time_now());; ++second) {  // a run that is resumed at once has its own
+  for (auto second = static_cast<int64_t>(wall_time_now());;
+       ++second) {  // a run that is resumed at once has its own
     path = folder / fmt::format("events.out.tfevents.{:010}.hone", second);
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) break;

@@ -17,7 +17,8 @@ namespace hone::lab {
 // The bytes of one record, and of the messages in it.
 std::string framed_record(std::string_view data);
 std::string version_event(double wall_time);
-std::string scalars_event(double wall_time, int64_t step, std::span<const std::pair<std::string, float>> scalars);
+std::string scalars_event(double wall_time, int64_t step,
+                          std::span<const std::pair<std::string, float>> scalars);
 
 // Appends; what has been added is in the file when add() returns, so a killed run leaves whole records, or one cut short,
 // which TensorBoard leaves out.
@@ -28,7 +29,8 @@ class EventFile {
   Status add(int64_t step, std::span<const std::pair<std::string, float>> scalars);
 
  private:
-  EventFile(std::filesystem::path path, std::ofstream file) : path_(std::move(path)), file_(std::move(file)) {}
+  EventFile(std::filesystem::path path, std::ofstream file)
+      : path_(std::move(path)), file_(std::move(file)) {}
   std::filesystem::path path_;
   std::ofstream file_;
 };

@@ -30,14 +30,15 @@ std::string largest_weight(const TrainingProgram& program, const model::NamedTen
     const double size = bad > 0 ? HUGE_VAL : std::max(-low, high);
     if (size <= largest) continue;
     largest = size;
-    text = fmt::format("'{}' from {:.3g} to {:.3g}, {} of {} not finite", name, low, high, bad, tensor.size());
+    text =
+        fmt::format("'{}' from {:.3g} to {:.3g}, {} of {} not finite", name, low, high, bad, tensor.size());
   }
   return text;
 }
 
 // The states before `step`.
-Status replay(Session& session, data::Batches& batches, const data::Dataset& data, const std::filesystem::path& run,
-              int64_t step) {
+Status replay(Session& session, data::Batches& batches, const data::Dataset& data,
+              const std::filesystem::path& run, int64_t step) {
   std::vector<std::string> damaged;
   data::Place place;
   int64_t done = 0;
@@ -64,8 +65,8 @@ std::string describe_non_finite(double loss, double gradient_norm) {
 }
 
 std::string find_non_finite(const TrainingProgram& program, const runtime::Provider& provider, bool autotune,
-                            data::Batches& batches, const data::Dataset& data, const std::filesystem::path& run,
-                            int64_t step) {
+                            data::Batches& batches, const data::Dataset& data,
+                            const std::filesystem::path& run, int64_t step) {
   const auto search = [&]() -> Result<std::string> {
     SessionOptions options;
     options.autotune = autotune;

@@ -19,7 +19,7 @@ std::string describe_non_finite(double loss, double gradient_norm);
 // ones, and the largest weights before it. Training's own steps are repeated from the newest checkpoint, or from the
 // beginning. Moves `batches`.
 std::string find_non_finite(const TrainingProgram& program, const runtime::Provider& provider, bool autotune,
-                            data::Batches& batches, const data::Dataset& data, const std::filesystem::path& run,
-                            int64_t step);
+                            data::Batches& batches, const data::Dataset& data,
+                            const std::filesystem::path& run, int64_t step);
 
 }  // namespace hone::lab

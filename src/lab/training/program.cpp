@@ -45,8 +45,8 @@ class ProgramMaker {
     set_options();
     HONE_CHECK(feed_inputs(model));
     HONE_CHECK(find_target());
-    HONE_ASSIGN(const graph::Graph micro, specialised(program_.model.training, program_.options.fields,
-                                                     recipe_.train.accumulate));
+    HONE_ASSIGN(const graph::Graph micro,
+                specialised(program_.model.training, program_.options.fields, recipe_.train.accumulate));
     graph::StepOptions evaluation = program_.options;
     for (graph::BatchField& field : evaluation.fields) {
       Shape shape = field.type.shape();
@@ -111,7 +111,8 @@ Status ProgramMaker::feed_inputs(const graph::Graph& model) {
     if (said != recipe_.model.inputs.end()) used.insert(input.name);
     auto field = std::find_if(program_.options.fields.begin(), program_.options.fields.end(),
                               [&](const graph::BatchField& f) { return f.name == wanted; });
-    if (field == program_.options.fields.end() && said == recipe_.model.inputs.end() && model.inputs().size() == 1)
+    if (field == program_.options.fields.end() && said == recipe_.model.inputs.end() &&
+        model.inputs().size() == 1)
       field = program_.options.fields.begin();
     if (field == program_.options.fields.end())
       return invalid(fmt::format("[model] inputs: the model's '{}' ({}) is fed by no field; the data have {}",
@@ -123,7 +124,8 @@ Status ProgramMaker::feed_inputs(const graph::Graph& model) {
     field->feeds = input.name;
   }
   for (const auto& [name, field] : recipe_.model.inputs)
-    if (!used.contains(name)) return invalid(fmt::format("[model] inputs: the model has no input '{}'", name));
+    if (!used.contains(name))
+      return invalid(fmt::format("[model] inputs: the model has no input '{}'", name));
   return {};
 }
 
@@ -132,7 +134,8 @@ Status ProgramMaker::find_target() {
   if (!target.empty()) {
     for (const data::Field& field : fields_)
       if (field.name == target) return {};
-    return invalid(fmt::format("[loss] target: the data have no field '{}'; they have {}", target, names_of(fields_)));
+    return invalid(
+        fmt::format("[loss] target: the data have no field '{}'; they have {}", target, names_of(fields_)));
   }
   for (const graph::BatchField& field : program_.options.fields) {
     if (!field.feeds.empty()) continue;
@@ -145,7 +148,8 @@ Status ProgramMaker::find_target() {
 
 // With known extents for one of `parts` of the batch, and without the chains by which exporters compute shapes.
 Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
-                                               const std::vector<graph::BatchField>& fields, int64_t parts) const {
+                                               const std::vector<graph::BatchField>& fields,
+                                               int64_t parts) const {
   std::vector<graph::InputFact> facts(graph.inputs().size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
     for (const graph::BatchField& field : fields) {
@@ -158,12 +162,14 @@ Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
   HONE_ASSIGN(graph::Graph known, graph::specialise(graph, facts));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
-  HONE_ASSIGN(passes::PipelineResult simple,
-              passes::run_pipeline(std::move(known), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}}));
+  HONE_ASSIGN(
+      passes::PipelineResult simple,
+      passes::run_pipeline(std::move(known), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}}));
   return std::move(simple.graph);
 }
 
-Status ProgramMaker::check_prediction(const graph::Graph& whole, const std::vector<graph::BatchField>& fields) {
+Status ProgramMaker::check_prediction(const graph::Graph& whole,
+                                      const std::vector<graph::BatchField>& fields) {
   const graph::Objective& objective = program_.options.objective;
   graph::ValueId output;
   std::string names;
@@ -196,7 +202,8 @@ void ProgramMaker::set_initial_values() {
     if (value.name.starts_with(graph::kDataPrefix)) continue;
     const bool is_ema = value.name.starts_with(ema) && known.contains(value.name.substr(ema.size()));
     const auto found = known.find(is_ema ? value.name.substr(ema.size()) : value.name);
-    Tensor initial = found != known.end() ? found->second : Tensor::zeros(value.type.dtype, value.type.shape());
+    Tensor initial =
+        found != known.end() ? found->second : Tensor::zeros(value.type.dtype, value.type.shape());
     if (value.name == "random.seed") initial = Tensor::scalar_i64(static_cast<int64_t>(recipe_.train.seed));
     program_.initial[value.name] = initial.aligned();
   }

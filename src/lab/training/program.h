@@ -28,7 +28,7 @@ struct TrainingProgram {
 
 // `steps` is the length of the run, `evaluation_batch` how many samples are evaluated at once. An error names what of
 // recipe, model and data does not fit.
-Result<TrainingProgram> make_program(const model::Recipe& recipe, std::span<const data::Field> fields, int64_t steps,
-                                     int64_t evaluation_batch);
+Result<TrainingProgram> make_program(const model::Recipe& recipe, std::span<const data::Field> fields,
+                                     int64_t steps, int64_t evaluation_batch);
 
 }  // namespace hone::lab

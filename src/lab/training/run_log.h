@@ -21,7 +21,8 @@ class RunLog {
   // Of a new run, or of one that goes on behind step `from`: lines of later steps are taken out.
   static Result<RunLog> open(const std::filesystem::path& run, int64_t from);
   // `kind`: "train" or "evaluate", the prefix of TensorBoard's tags.
-  Status add(const std::string& kind, int64_t step, const std::vector<std::pair<std::string, double>>& numbers);
+  Status add(const std::string& kind, int64_t step,
+             const std::vector<std::pair<std::string, double>>& numbers);
 
  private:
   RunLog(std::filesystem::path path, std::ofstream lines, EventFile events)

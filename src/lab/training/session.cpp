@@ -23,7 +23,8 @@ bool is_data(const std::string& name) { return name.starts_with(graph::kDataPref
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::make(const TrainingProgram& program, const runtime::Provider& provider,
+Result<std::unique_ptr<Session>> Session::make(const TrainingProgram& program,
+                                               const runtime::Provider& provider,
                                                const SessionOptions& options) {
   std::unique_ptr<Session> session(new Session(program));
   HONE_CHECK(session->make_plans(provider, options));
@@ -60,7 +61,8 @@ Status Session::check_labels(const data::Batch& batch, const data::Dataset& data
     const int64_t ignored = program_.options.objective.ignore.value_or(-1);
     for (int64_t i = 0; i < labels.size(); ++i) {
       const int64_t label = labels.int_at(i);
-      if ((label >= 0 && label < classes_) || (program_.options.objective.ignore && label == ignored)) continue;
+      if ((label >= 0 && label < classes_) || (program_.options.objective.ignore && label == ignored))
+        continue;
       return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}",
                                  data.name_of(batch.samples.at(static_cast<std::size_t>(i / each))), label,
                                  classes_, classes_ - 1));
@@ -95,7 +97,8 @@ Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::
     const std::string& name = graph.value(graph.inputs()[i]).name;
     if (is_data(name)) continue;
     const auto found = values.find(name);
-    if (found == values.end()) return invalid(fmt::format("evaluation needs '{}', which is not trained", name));
+    if (found == values.end())
+      return invalid(fmt::format("evaluation needs '{}', which is not trained", name));
     HONE_CHECK(evaluation_->write(i, found->second));
   }
   HONE_CHECK(batches.seek({}));
@@ -149,7 +152,8 @@ Status Session::restore(const model::NamedTensors& states) {
     if (is_data(value.name)) continue;
     const auto found = by_name.find(value.name);
     if (found == by_name.end())
-      return invalid(fmt::format("there is no '{}' among the states; were they of another recipe?", value.name));
+      return invalid(
+          fmt::format("there is no '{}' among the states; were they of another recipe?", value.name));
     if (found->second->dtype() != value.type.dtype || found->second->shape() != value.type.shape())
       return invalid(fmt::format("'{}' is {}{} among the states, the recipe's is {}", value.name,
                                  dtype_name(found->second->dtype()), shape_text(found->second->shape()),

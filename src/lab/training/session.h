@@ -41,13 +41,14 @@ struct SessionOptions {
 class Session {
  public:
   // Holds the program's initial values.
-  static Result<std::unique_ptr<Session>> make(const TrainingProgram& program, const runtime::Provider& provider,
+  static Result<std::unique_ptr<Session>> make(const TrainingProgram& program,
+                                               const runtime::Provider& provider,
                                                const SessionOptions& options = {});
 
   // The batch's tensors are the program's fields, in order. An error where labels are no classes: it names the sample
   // by what `data` calls it.
   Status write_batch(const data::Batch& batch, const data::Dataset& data);
-  Result<StepNumbers> step();          // on what was written
+  Result<StepNumbers> step();           // on what was written
   Result<StepNumbers> numbers() const;  // of the last step
   runtime::Plan& plan() { return *plan_; }
 
@@ -70,7 +71,7 @@ class Session {
   std::unique_ptr<runtime::Plan> evaluation_;
   std::vector<std::size_t> data_inputs_;             // of the step's plan, by field
   std::vector<std::size_t> evaluation_data_inputs_;  // SIZE_MAX: not read there
-  int64_t classes_ = 0;                              // that a label may be below; 0: labels are no class numbers
+  int64_t classes_ = 0;  // that a label may be below; 0: labels are no class numbers
 };
 
 }  // namespace hone::lab

@@ -16,7 +16,6 @@
 #include "lab/training/checkpoint.h"
 #include "lab/training/datasets.h"
 #include "lab/training/non_finite.h"
-#include "lab/training/plain_batches.h"
 #include "lab/training/program.h"
 #include "lab/training/run_log.h"
 #include "lab/training/session.h"
@@ -81,8 +80,8 @@ class Trainer {
   const model::Recipe& recipe_;
   const TrainerOptions& options_;
   TrainingData data_;
-  std::unique_ptr<data::Batches> batches_;
-  std::unique_ptr<data::Batches> validation_;
+  std::unique_ptr<data::Loader> batches_;
+  std::unique_ptr<data::Loader> validation_;
   int64_t steps_ = 0;
   TrainingProgram program_;
   std::unique_ptr<const runtime::Provider> provider_;
@@ -96,23 +95,23 @@ class Trainer {
   int64_t saved_ = -1;      // the step of the last checkpoint
   int64_t evaluated_ = -1;  // and of the last evaluation
   int64_t start_ns_ = 0;
-  double seconds_before_ = 0;  // of the parts of a resumed run
+  double seconds_before_ = 0;                 // of the parts of a resumed run
   double mean_step_s_ = 0, mean_wait_s_ = 0;  // of late
   TrainingResult result_;
 };
 
 Status Trainer::open() {
   HONE_ASSIGN(data_, open_data(recipe_.data));
-  HONE_ASSIGN(batches_, make_plain_batches(data_.training, {recipe_.train.batch, recipe_.train.seed}));
-  steps_ = steps_of(recipe_.train, batches_->batches_per_epoch());
+  HONE_ASSIGN(batches_, training_batches(data_, recipe_));
+  steps_ = training_steps(recipe_.train, batches_->batches_per_epoch());
   int64_t together = recipe_.train.batch;
   if (data_.validation) {
     together = evaluation_batch(data_.validation->size(), recipe_.train.batch);
-    HONE_ASSIGN(validation_, make_plain_batches(data_.validation, {.batch = together, .shuffled = false}));
+    HONE_ASSIGN(validation_, validation_batches(data_, recipe_, together));
   } else if (recipe_.train.target || recipe_.train.evaluate_every > 0) {
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
   }
-  HONE_ASSIGN(program_, make_program(recipe_, data_.training->fields(), steps_, together));
+  HONE_ASSIGN(program_, make_program(recipe_, batches_->fields(), steps_, together));
   result_.parameters = program_.parameters;
   return {};
 }
@@ -130,10 +129,12 @@ Status Trainer::compile() {
   for (const runtime::PlanStep& each : session_->plan().steps())
     if (each.reference || each.on_host) ++by_reference[each.op];
   std::string list;
-  for (const auto& [op, count] : by_reference) list += fmt::format("{}{} × {}", list.empty() ? "" : ", ", count, op);
+  for (const auto& [op, count] : by_reference)
+    list += fmt::format("{}{} × {}", list.empty() ? "" : ", ", count, op);
   if (!list.empty())
-    note(fmt::format("{} has no kernel of its own for these operators of the step, which the slow reference runs: {}",
-                     options_.device, list));
+    note(fmt::format(
+        "{} has no kernel of its own for these operators of the step, which the slow reference runs: {}",
+        options_.device, list));
   return {};
 }
 
@@ -150,8 +151,8 @@ Status Trainer::begin() {
   if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
   if (!options_.resume) HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(write_file(options_.out / "environment.json",
-                        environment_json(options_, *provider_).dump(2) + "\n"));
+  HONE_CHECK(
+      write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
@@ -193,8 +194,9 @@ Status Trainer::loop() {
     if (is_time_for(recipe_.train.evaluate_every) && !last) HONE_CHECK(evaluate());
     if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
     if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
-        (graph::larger_is_better(recipe_.objective.metric) ? result_.evaluation->metric >= *recipe_.train.target
-                                                           : result_.evaluation->metric <= *recipe_.train.target)) {
+        (graph::larger_is_better(recipe_.objective.metric)
+             ? result_.evaluation->metric >= *recipe_.train.target
+             : result_.evaluation->metric <= *recipe_.train.target)) {
       result_.end = TrainingEnd::kTarget;
       return {};
     }
@@ -266,15 +268,16 @@ Status Trainer::not_finite(const StepNumbers& numbers) {
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
-  return invalid(fmt::format("step {}: {}; {}; {}. A lower learning rate, a warm-up or [train] clip may help", step_,
-                             what, where, kept));
+  return invalid(fmt::format("step {}: {}; {}; {}. A lower learning rate, a warm-up or [train] clip may help",
+                             step_, what, where, kept));
 }
 
 Status Trainer::evaluate() {
   if (!validation_ || evaluated_ == step_) return {};
   HONE_ASSIGN(const EvaluationNumbers numbers, session_->evaluate(*validation_, *data_.validation));
   const auto name = graph::metric_names()[static_cast<std::size_t>(recipe_.objective.metric)];
-  result_.evaluation = EvaluationReport{step_, numbers.loss, std::string(name), numbers.metric, numbers.samples};
+  result_.evaluation =
+      EvaluationReport{step_, numbers.loss, std::string(name), numbers.metric, numbers.samples};
   evaluated_ = step_;
   if (options_.on_evaluation) options_.on_evaluation(*result_.evaluation);
   std::vector<std::pair<std::string, double>> values = {{"loss", numbers.loss}};
@@ -341,6 +344,7 @@ Status Trainer::write_trace() {
 }
 
 Status Trainer::finish() {
+  for (const data::Damage& damage : batches_->damages()) note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
   HONE_CHECK(save());
@@ -351,7 +355,7 @@ Status Trainer::finish() {
 
 }  // namespace
 
-int64_t steps_of(const model::RecipeTrain& train, int64_t batches_per_epoch) {
+int64_t training_steps(const model::RecipeTrain& train, int64_t batches_per_epoch) {
   if (train.steps > 0) return train.steps;
   return std::max<int64_t>(1, std::llround(train.epochs * static_cast<double>(batches_per_epoch)));
 }

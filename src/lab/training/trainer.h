@@ -27,8 +27,8 @@ struct TrainingReport {
   double gradient_norm = 0;
   double samples_per_s = 0;  // of late
   double tokens_per_s = 0;   // 0: the data are no tokens
-  double mfu = 0;            // FLOPs of the model ÷ what the machine could do in the time; 0: its roofs are not known
-  double input_wait = 0;     // share of the time
+  double mfu = 0;  // FLOPs of the model ÷ what the machine could do in the time; 0: its roofs are not known
+  double input_wait = 0;  // share of the time
   double seconds_left = 0;
 };
 
@@ -63,9 +63,10 @@ struct TrainingResult {
   TrainingReport last;
   std::optional<EvaluationReport> evaluation;  // the last
   int64_t parameters = 0;
-  double seconds = 0;  // of training, all parts of a resumed run together
-  std::filesystem::path model;       // empty where it was stopped
-  std::vector<std::pair<std::string, double>> reference_ms;  // operators that ran by reference, ms a step, slowest first
+  double seconds = 0;           // of training, all parts of a resumed run together
+  std::filesystem::path model;  // empty where it was stopped
+  std::vector<std::pair<std::string, double>>
+      reference_ms;  // operators that ran by reference, ms a step, slowest first
 };
 
 // An error of the recipe, of data or model comes before anything is written. Where the loss becomes NaN or infinite the
@@ -73,7 +74,7 @@ struct TrainingResult {
 Result<TrainingResult> train(const model::Recipe& recipe, const TrainerOptions& options);
 
 // How many steps a recipe means with so many batches an epoch.
-int64_t steps_of(const model::RecipeTrain& train, int64_t batches_per_epoch);
+int64_t training_steps(const model::RecipeTrain& train, int64_t batches_per_epoch);
 // So many of `samples` that are evaluated at once that few are left out.
 int64_t evaluation_batch(int64_t samples, int64_t batch);
 

@@ -21,6 +21,7 @@ class RecipeReader {
  private:
   Status read_model(SectionReader s);
   Status read_data(SectionReader s);
+  Status read_augment(SectionReader s);
   Status read_loss(SectionReader s);
   Status read_metric(SectionReader s);
   Status read_optimizer(SectionReader s);
@@ -32,12 +33,14 @@ class RecipeReader {
   void read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to);
 
   TomlValue root_;
-  std::vector<std::pair<std::string, std::filesystem::path>> paths_;  // "data.path", as it will be found from anywhere
+  std::vector<std::pair<std::string, std::filesystem::path>>
+      paths_;  // "data.path", as it will be found from anywhere
   std::filesystem::path file_;
   Recipe recipe_;
 };
 
-void RecipeReader::read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to) {
+void RecipeReader::read_path(SectionReader& s, const char* section, const char* key,
+                             std::filesystem::path& to) {
   std::string text;
   s.read(key, text);
   if (text.empty()) return;
@@ -61,7 +64,8 @@ Status RecipeReader::read_model(SectionReader s) {
   if (s.has("zoo")) m.zoo = names[chosen];
   read_path(s, "model", "onnx", m.onnx);
   s.read("sizes", m.sizes);
-  if (!m.sizes.empty() && m.zoo.empty()) s.fail("sizes", "sizes are of models of the zoo; a file has its own");
+  if (!m.sizes.empty() && m.zoo.empty())
+    s.fail("sizes", "sizes are of models of the zoo; a file has its own");
   s.read("seed", m.seed);
   s.read("freeze", m.freeze);
   s.read("inputs", m.inputs);
@@ -69,31 +73,96 @@ Status RecipeReader::read_model(SectionReader s) {
   return s.finish();
 }
 
+Status RecipeReader::read_augment(SectionReader s) {
+  RecipeAugment a;
+  s.read("crop", a.crop, kPositive);
+  s.read("resize", a.resize, kPositive);
+  for (const auto& [key, sides] : {std::pair{"crop", &a.crop}, {"resize", &a.resize}})
+    if (!sides->empty() && sides->size() != 2) s.fail(key, fmt::format("{} must be [height, width]", key));
+  s.read("pad", a.pad);
+  s.read("flip_horizontal", a.flip_horizontal);
+  s.read("flip_vertical", a.flip_vertical);
+  s.read("quarter_turns", a.quarter_turns);
+  s.read("rotate", a.rotate, Range{0, 180});
+  s.read("scale", a.scale, kNotNegative);
+  s.read("elastic", a.elastic, kNotNegative);
+  s.read("brightness", a.brightness, kNotNegative);
+  s.read("contrast", a.contrast, kNotNegative);
+  s.read("gamma", a.gamma, kNotNegative);
+  s.read("noise", a.noise, kNotNegative);
+  s.read("percentiles", a.percentiles);
+  s.read("mean", a.mean, Range{});
+  s.read("deviation", a.deviation, kPositive);
+  recipe_.data.augment = std::move(a);
+  return s.finish();
+}
+
 Status RecipeReader::read_data(SectionReader s) {
   RecipeData& d = recipe_.data;
-  const std::vector<std::string> sources = {"digits", "cells", "text"};
+  const std::vector<std::string> sources = {"digits", "cells",   "text",  "tokens",
+                                            "pairs",  "folders", "table", "zarr"};
   if (!s.has("source")) s.fail("", fmt::format("[data] needs a source: {}", fmt::join(sources, ", ")));
   std::size_t chosen = 0;
   s.read_name("source", chosen, sources);
   d.source = sources[chosen];
+  const bool synthetic = d.source == "digits" || d.source == "cells";
+  if (s.has("source") && !synthetic && !s.has("path"))
+    s.fail("source", fmt::format("source {} needs a path", d.source));
+  if (synthetic && s.has("path"))
+    s.fail("path", fmt::format("source {} is synthetic; it has no path", d.source));
   read_path(s, "data", "path", d.path);
-  read_path(s, "data", "validation_path", d.validation_path);
-  const bool reads_files = d.source == "text";
-  if (reads_files && d.path.empty()) s.fail("path", fmt::format("[data] source {} needs a path", d.source));
-  if (!reads_files && !d.path.empty()) s.fail("path", fmt::format("source {} is synthetic; it has no path", d.source));
   s.read("validation", d.validation, kBelowOne);
-  s.read("sizes", d.sizes);
   s.read("seed", d.seed);
-  s.read("workers", d.workers, Range{1, 1024});
+  s.read("workers", d.workers, Range{0, 1024});
+  const bool is_tokens = d.source == "text" || d.source == "tokens";
+  if (synthetic || is_tokens) s.read("sizes", d.sizes);
+  if (is_tokens) read_path(s, "data", "validation_path", d.validation_path);
+  if (d.source == "text") read_path(s, "data", "tokenizer", d.tokenizer);
+  if (d.source == "tokens") {
+    const std::vector<std::string> types = {"u16", "u32"};
+    std::size_t type = 0;
+    s.read_name("type", type, types);
+    d.token_type = types[type];
+  }
+  if (d.source == "zarr") {
+    read_path(s, "data", "masks", d.masks);
+    read_path(s, "data", "labels", d.labels);
+    s.read("axes", d.axes);
+    s.read("mask_axes", d.mask_axes);
+    s.read("patch", d.patch, kNotNegative);
+    if (!d.patch.empty() && d.patch.size() != 3) s.fail("patch", "patch must be [depth, height, width]");
+  }
+  if (d.source == "pairs") {
+    read_path(s, "data", "masks", d.masks);
+    s.read("image_suffix", d.image_suffix);
+    s.read("mask_suffix", d.mask_suffix);
+    s.read("binary_masks", d.binary_masks);
+    const std::vector<std::string> pages = {"first", "each", "stack"};
+    std::size_t page = 0;
+    s.read_name("pages", page, pages);
+    d.pages = pages[page];
+  }
+  if (d.source == "table") {
+    read_path(s, "data", "images", d.images);
+    s.read("file_column", d.file_column);
+    s.read("label_column", d.label_column);
+  }
+  if (!is_tokens) s.read("cache_mb", d.cache_mb, kNotNegative);
+  if (!synthetic && !is_tokens) s.read("skip_damaged", d.skip_damaged);
+  if (!is_tokens)
+    if (const TomlValue* augment = s.child("augment"))
+      HONE_CHECK(read_augment(SectionReader(augment, "[data.augment]")));
   return s.finish();
 }
 
 Status RecipeReader::read_loss(SectionReader s) {
   graph::Objective& o = recipe_.objective;
-  if (!s.has("kind")) s.fail("", fmt::format("[loss] needs a kind: {}", fmt::join(graph::loss_names(), ", ")));
+  if (!s.has("kind"))
+    s.fail("", fmt::format("[loss] needs a kind: {}", fmt::join(graph::loss_names(), ", ")));
   std::vector<std::string> kinds;
   std::vector<double> weights;
-  if (const TomlValue* kind = s.child("kind"); kind != nullptr && std::holds_alternative<TomlArray>(kind->value))
+  if (const TomlValue* kind = s.child("kind");
+      kind != nullptr && std::holds_alternative<TomlArray>(kind->value))
     s.read("kind", kinds);
   else
     kinds.resize(s.has("kind") ? 1 : 0), s.read("kind", kinds.emplace_back()), kinds.erase(kinds.begin());
@@ -126,7 +195,8 @@ Status RecipeReader::read_group(SectionReader s) {
   if (group.match.empty()) s.fail("match", "a group needs match = [\"PATTERN\", …] of parameters' names");
   s.read("rate", group.rate, kNotNegative);
   s.read("weight_decay", group.weight_decay);
-  if (group.weight_decay && *group.weight_decay < 0) s.fail("weight_decay", "weight_decay must be at least 0");
+  if (group.weight_decay && *group.weight_decay < 0)
+    s.fail("weight_decay", "weight_decay must be at least 0");
   recipe_.optimizer.groups.push_back(std::move(group));
   return s.finish();
 }
@@ -167,20 +237,23 @@ Status RecipeReader::read_schedule(SectionReader s) {
   s.read("decay", schedule.decay, Range{0, 1, true});
   s.read("peak_at", schedule.peak_at, Range{0, 1, true, true});
   s.read("start", schedule.start, kShare);
-  if (one_cycle && recipe_.warmup > 0) s.fail("warmup", "one-cycle rises by itself (peak_at); it takes no warmup");
+  if (one_cycle && recipe_.warmup > 0)
+    s.fail("warmup", "one-cycle rises by itself (peak_at); it takes no warmup");
   return s.finish();
 }
 
 Status RecipeReader::read_train(SectionReader s) {
   RecipeTrain& t = recipe_.train;
   if (s.has("steps") == s.has("epochs"))
-    s.fail("epochs", s.has("steps") ? "[train] has both steps and epochs; keep one" : "[train] needs steps or epochs");
+    s.fail("epochs",
+           s.has("steps") ? "[train] has both steps and epochs; keep one" : "[train] needs steps or epochs");
   s.read("steps", t.steps, kPositive);
   s.read("epochs", t.epochs, kPositive);
   s.read("batch", t.batch, kPositive);
   s.read("accumulate", t.accumulate, Range{1, 256});
   if (t.batch % t.accumulate != 0)
-    s.fail("accumulate", fmt::format("a batch of {} cannot be cut into {} micro-batches", t.batch, t.accumulate));
+    s.fail("accumulate",
+           fmt::format("a batch of {} cannot be cut into {} micro-batches", t.batch, t.accumulate));
   s.read("clip", t.clip, kNotNegative);
   s.read("ema", t.ema, kBelowOne);
   s.read("seed", t.seed);
@@ -210,7 +283,8 @@ Result<Recipe> RecipeReader::read() {
     const TomlValue* table = top.child(name);
     return SectionReader(table == nullptr ? &empty : table, fmt::format("[{}]", name));
   };
-  SectionReader model = needed("model"), data = needed("data"), loss = needed("loss"), train = needed("train");
+  SectionReader model = needed("model"), data = needed("data"), loss = needed("loss"),
+                train = needed("train");
   SectionReader metric = section("metric"), optimizer = section("optimizer"), schedule = section("schedule"),
                 checkpoint = section("checkpoint");
   HONE_CHECK(top.finish());
@@ -222,7 +296,8 @@ Result<Recipe> RecipeReader::read() {
   HONE_CHECK(read_optimizer(std::move(optimizer)));
   HONE_CHECK(read_schedule(std::move(schedule)));
   HONE_CHECK(read_checkpoint(std::move(checkpoint)));
-  for (const auto& [key, path] : paths_) HONE_CHECK(set_in_toml(root_, fmt::format("{}={}", key, toml_string(path.string()))));
+  for (const auto& [key, path] : paths_)
+    HONE_CHECK(set_in_toml(root_, fmt::format("{}={}", key, toml_string(path.string()))));
   HONE_CHECK(set_in_toml(root_, "name=" + toml_string(recipe_.name)));
   recipe_.resolved = toml_text(root_);
   return std::move(recipe_);

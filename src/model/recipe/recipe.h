@@ -18,32 +18,59 @@
 namespace hone::model {
 
 struct RecipeModel {
-  std::string zoo;             // a model of the zoo, or
-  std::filesystem::path onnx;  // a file
-  std::map<std::string, int64_t> sizes;        // of the zoo's: "base", "levels", …
-  uint64_t seed = 0;                           // of the zoo's first weights
-  std::vector<std::string> freeze;             // patterns of weights that stay as they are
-  std::map<std::string, std::string> inputs;   // the model's input → the field that feeds it
+  std::string zoo;                            // a model of the zoo, or
+  std::filesystem::path onnx;                 // a file
+  std::map<std::string, int64_t> sizes;       // of the zoo's: "base", "levels", …
+  uint64_t seed = 0;                          // of the zoo's first weights
+  std::vector<std::string> freeze;            // patterns of weights that stay as they are
+  std::map<std::string, std::string> inputs;  // the model's input → the field that feeds it
+};
+
+// What is done to samples on their way into a batch; data/augment/augment.h says what each means. All strengths are 0
+// where the recipe has no [data.augment].
+struct RecipeAugment {
+  std::vector<int64_t> crop, resize;  // height, width; empty: none
+  bool pad = false;
+  bool flip_horizontal = false, flip_vertical = false, quarter_turns = false;
+  double rotate = 0, scale = 0, elastic = 0;
+  double brightness = 0, contrast = 0, gamma = 0, noise = 0;
+  bool percentiles = false;  // images are normalised by their own percentiles, not by their type's range
+  std::vector<double> mean, deviation;
 };
 
 struct RecipeData {
-  std::string source;            // "digits", "cells", "text", …
-  std::filesystem::path path;    // of sources that read files
-  std::filesystem::path validation_path;
-  double validation = 0.1;       // share of the samples that are only judged by, where there is no path of their own
+  std::string source;            // "digits", "cells", "text", "tokens", "pairs", "folders", "table", "zarr"
+  std::filesystem::path path;    // of sources that read files: a text, a folder of images, a table, an array
+  std::filesystem::path masks;   // of pairs: their folder; empty: that of the images. Of zarr: an array
+  std::filesystem::path labels;  // of zarr: an array of one axis
+  std::string axes, mask_axes;   // of zarr: data/zarr/zarr.h
+  std::vector<int64_t> patch;    // of zarr: depth, height, width
+  std::filesystem::path tokenizer;  // of text: a tokenizer.json; empty: a token a byte
+  std::string token_type = "u16";   // of tokens: or "u32"
+  std::filesystem::path images;     // of a table: the folder that its files are relative to; empty: its own
+  std::string image_suffix, mask_suffix;                     // of pairs
+  std::string pages = "first";                               // of pairs: "first", "each", "stack"
+  bool binary_masks = false;                                 // of pairs: whatever is not 0 is 1
+  std::string file_column = "file", label_column = "label";  // of a table
+  std::filesystem::path validation_path;                     // of text
+  double validation =
+      0.1;  // share of the samples that are only judged by, where there is no path of their own
   std::map<std::string, int64_t> sizes;  // of synthetic sources: "samples", "height", …; of text: "length"
-  uint64_t seed = 1;             // of synthetic sources
-  int64_t workers = 1;           // threads that read ahead
+  uint64_t seed = 1;                     // of synthetic sources, and of which samples are kept back
+  int64_t workers = 1;                   // threads that read ahead
+  bool skip_damaged = false;  // others stand in for samples that cannot be read; else they end the run
+  int64_t cache_mb = 1000;    // of decoded samples that are kept in memory
+  std::optional<RecipeAugment> augment;
 };
 
 struct RecipeTrain {
-  int64_t steps = 0;   // or
+  int64_t steps = 0;  // or
   double epochs = 0;
   int64_t batch = 32;  // of a step, all micro-batches together
   int64_t accumulate = 1;
   double clip = 0;
   double ema = 0;
-  uint64_t seed = 1;             // of order, augmentation and dropout
+  uint64_t seed = 1;  // of order, augmentation and dropout
   std::string precision = "f32";
   // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
   // bit by bit.
@@ -66,8 +93,8 @@ struct Recipe {
   RecipeData data;
   graph::Objective objective;  // [loss] and [metric]
   graph::Optimizer optimizer;
-  graph::Schedule schedule;    // its steps are set once the data's are known
-  double warmup = 0;           // steps where 1 or more, else the share of all steps
+  graph::Schedule schedule;  // its steps are set once the data's are known
+  double warmup = 0;         // steps where 1 or more, else the share of all steps
   RecipeTrain train;
   RecipeCheckpoint checkpoint;
   std::string resolved;  // the recipe as read, with what --set changed: TOML

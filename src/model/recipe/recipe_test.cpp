@@ -84,10 +84,12 @@ keep = 3
 
 TEST(Recipe, SaysWhereAKeyIsUnknownAndWhichIsNear) {
   EXPECT_EQ(error_with("bacth = 3\n"), "r.toml:9:1: [train] has no key 'bacth'; did you mean 'batch'?");
-  EXPECT_THAT(error_with("[optimiser]\nrate = 1\n"), HasSubstr("r.toml:9:2: a recipe has no key 'optimiser'; did "
-                                                                "you mean 'optimizer'?"));
+  EXPECT_THAT(error_with("[optimiser]\nrate = 1\n"),
+              HasSubstr("r.toml:9:2: a recipe has no key 'optimiser'; did "
+                        "you mean 'optimizer'?"));
   EXPECT_THAT(error_with("zebra = 3\n"), HasSubstr("its keys are steps, epochs, batch"));
-  EXPECT_THAT(error_with("[schedule]\nkind = \"cosin\"\n"), HasSubstr("r.toml:10:1: kind is 'cosin', must be one of"));
+  EXPECT_THAT(error_with("[schedule]\nkind = \"cosin\"\n"),
+              HasSubstr("r.toml:10:1: kind is 'cosin', must be one of"));
   EXPECT_THAT(error_with("[schedule]\nkind = \"cosin\"\n"), HasSubstr("did you mean 'cosine'?"));
 }
 
@@ -107,7 +109,8 @@ TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
 TEST(Recipe, SaysWhatIsMissing) {
   EXPECT_THAT(error_of("[model]\nzoo = \"unet\"\n"), HasSubstr("[data] needs a source"));
   EXPECT_THAT(error_of("[model]\n"), HasSubstr("[model] needs zoo"));
-  EXPECT_THAT(error_of("[model]\nonnx = \"nowhere.onnx\"\n"), HasSubstr("r.toml:2:1: onnx names 'nowhere.onnx'"));
+  EXPECT_THAT(error_of("[model]\nonnx = \"nowhere.onnx\"\n"),
+              HasSubstr("r.toml:2:1: onnx names 'nowhere.onnx'"));
   EXPECT_THAT(error_of("[model]\nzoo = \"unet\"\n[data]\nsource = \"text\"\n"), HasSubstr("needs a path"));
   EXPECT_THAT(error_with("epochs = 1\n"), HasSubstr("r.toml:9:1: [train] has both steps and epochs"));
   EXPECT_THAT(error_of("[model\n"), HasSubstr("r.toml:1:"));
@@ -116,15 +119,30 @@ TEST(Recipe, SaysWhatIsMissing) {
 }
 
 TEST(Recipe, LetsTheCommandLineSetAnyKey) {
-  const auto recipe = with("", {"train.batch=7", "optimizer.kind=lion", "optimizer.rate=0.5", "data.sizes.samples=99"});
+  const auto recipe =
+      with("", {"train.batch=7", "optimizer.kind=lion", "optimizer.rate=0.5", "data.sizes.samples=99"});
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;
   EXPECT_EQ(recipe->train.batch, 7);
   EXPECT_EQ(recipe->optimizer.kind, graph::OptimizerKind::kLion);
   EXPECT_EQ(recipe->data.sizes.at("samples"), 99);
   EXPECT_EQ(error_with("", {"train.batch=x"}), "--set train.batch: batch must be an integer, not text");
-  EXPECT_THAT(error_with("", {"train.bach=1"}), HasSubstr("--set train.bach: [train] has no key 'bach'; did you"));
+  EXPECT_THAT(error_with("", {"train.bach=1"}),
+              HasSubstr("--set train.bach: [train] has no key 'bach'; did you"));
   EXPECT_THAT(error_with("", {"train"}), HasSubstr("write KEY=VALUE"));
   EXPECT_THAT(error_with("", {"name.x=1"}), ::testing::AnyOf(HasSubstr("name"), HasSubstr("no key")));
+}
+
+TEST(Recipe, KeysOfASourceAreUnknownToOthers) {
+  const std::string cells =
+      "[model]\nzoo = \"unet\"\n[loss]\nkind = \"bce\"\n[train]\nsteps = 1\n[data]\nsource = \"cells\"\n";
+  EXPECT_THAT(error_of(cells + "binary_masks = true\n"), HasSubstr("[data] has no key 'binary_masks'"));
+  EXPECT_THAT(error_of(cells + "path = \"x\"\n"), HasSubstr("source cells is synthetic; it has no path"));
+  EXPECT_THAT(error_of(cells + "[data.augment]\ncrop = [3]\n"), HasSubstr("crop must be [height, width]"));
+  EXPECT_THAT(error_of(cells + "[data.augment]\nrotate = 400\n"),
+              HasSubstr("rotate is 400, must be at least 0 and at most 180"));
+  EXPECT_THAT(error_of(cells + "[data.augment]\nflip = true\n"),
+              HasSubstr("[data.augment] has no key 'flip'"));
+  EXPECT_EQ(error_of(cells + "[data.augment]\nflip_vertical = true\nmean = [1, 2.5]\n"), "no error");
 }
 
 TEST(Recipe, ResolvedIsTheSameRecipe) {
@@ -139,7 +157,8 @@ TEST(Recipe, ResolvedIsTheSameRecipe) {
 }
 
 TEST(Toml, SurvivesItsOwnText) {
-  const auto tree = parse_toml("a = 1\nb = [1.5, true, \"x\\\"y\"]\n[c.d]\ne = -3\n[[f]]\ng = 1\n[[f]]\ng = 2\n", "t");
+  const auto tree =
+      parse_toml("a = 1\nb = [1.5, true, \"x\\\"y\"]\n[c.d]\ne = -3\n[[f]]\ng = 1\n[[f]]\ng = 2\n", "t");
   ASSERT_TRUE(tree.ok());
   const std::string text = toml_text(*tree);
   const auto again = parse_toml(text, "t");

@@ -9,7 +9,8 @@ namespace hone::model {
 namespace {
 
 std::string kind_of(const TomlValue& value) {
-  static constexpr std::string_view kKinds[] = {"a table", "a list", "text", "an integer", "a number", "true or false"};
+  static constexpr std::string_view kKinds[] = {"a table",    "a list",   "text",
+                                                "an integer", "a number", "true or false"};
   return std::string(kKinds[value.value.index()]);
 }
 
@@ -55,13 +56,32 @@ const T* SectionReader::typed(const TomlValue* value, std::string_view key, std:
   return held;
 }
 
+std::optional<int64_t> SectionReader::integer_of(const TomlValue& value, std::string_view key, Range range) {
+  const auto* number = typed<int64_t>(&value, key, "an integer");
+  if (number == nullptr) return std::nullopt;
+  if (is_within(static_cast<double>(*number), range)) return *number;
+  fail_at(value, fmt::format("{} is {}, must be {}", key, *number, range_text(range)));
+  return std::nullopt;
+}
+
+std::optional<double> SectionReader::real_of(const TomlValue& value, std::string_view key, Range range) {
+  double number = 0;
+  if (const auto* integer = std::get_if<int64_t>(&value.value)) {
+    number = static_cast<double>(*integer);
+  } else {
+    const auto* real = typed<double>(&value, key, "a number");
+    if (real == nullptr) return std::nullopt;
+    number = *real;
+  }
+  if (is_within(number, range)) return number;  // NaN is within none
+  fail_at(value, fmt::format("{} is {:g}, must be {}", key, number, range_text(range)));
+  return std::nullopt;
+}
+
 void SectionReader::read(std::string_view key, int64_t& to, Range range) {
   const TomlValue* value = value_of(key);
-  const auto* number = typed<int64_t>(value, key, "an integer");
-  if (number == nullptr) return;
-  if (!is_within(static_cast<double>(*number), range))
-    return fail_at(*value, fmt::format("{} is {}, must be {}", key, *number, range_text(range)));
-  to = *number;
+  if (value == nullptr) return;
+  if (const auto number = integer_of(*value, key, range)) to = *number;
 }
 
 void SectionReader::read(std::string_view key, uint64_t& to) {
@@ -73,17 +93,23 @@ void SectionReader::read(std::string_view key, uint64_t& to) {
 void SectionReader::read(std::string_view key, double& to, Range range) {
   const TomlValue* value = value_of(key);
   if (value == nullptr) return;
-  double number = 0;
-  if (const auto* integer = std::get_if<int64_t>(&value->value)) {
-    number = static_cast<double>(*integer);
-  } else {
-    const auto* real = typed<double>(value, key, "a number");
-    if (real == nullptr) return;
-    number = *real;
-  }
-  if (!is_within(number, range))  // not for NaN either
-    return fail_at(*value, fmt::format("{} is {:g}, must be {}", key, number, range_text(range)));
-  to = number;
+  if (const auto number = real_of(*value, key, range)) to = *number;
+}
+
+void SectionReader::read(std::string_view key, std::vector<int64_t>& to, Range range) {
+  const auto* list = typed<TomlArray>(value_of(key), key, "a list of integers");
+  if (list == nullptr) return;
+  to.clear();
+  for (const TomlValue& element : *list)
+    if (const auto number = integer_of(element, key, range)) to.push_back(*number);
+}
+
+void SectionReader::read(std::string_view key, std::vector<double>& to, Range range) {
+  const auto* list = typed<TomlArray>(value_of(key), key, "a list of numbers");
+  if (list == nullptr) return;
+  to.clear();
+  for (const TomlValue& element : *list)
+    if (const auto number = real_of(element, key, range)) to.push_back(*number);
 }
 
 void SectionReader::read(std::string_view key, bool& to) {
@@ -113,10 +139,8 @@ void SectionReader::read(std::string_view key, std::map<std::string, int64_t>& t
   const auto* table = typed<TomlTable>(value_of(key), key, "a table of integers");
   if (table == nullptr) return;
   for (const auto& [name, element] : *table) {
-    const auto* number = typed<int64_t>(&element, name, "an integer");
-    if (number == nullptr) return;
-    if (!is_within(static_cast<double>(*number), range))
-      return fail_at(element, fmt::format("{} is {}, must be {}", name, *number, range_text(range)));
+    const auto number = integer_of(element, name, range);
+    if (!number) return;
     to[name] = *number;
   }
 }
@@ -142,8 +166,9 @@ Status SectionReader::finish() {
     for (const std::string& name : known_) is_known = is_known || name == key;
     if (is_known) continue;
     const std::string near = suggestion(key, known_);
-    return invalid(fmt::format("{}: {} has no key '{}'{}", value.place, section_, key,
-                               near.empty() ? fmt::format("; its keys are {}", fmt::join(known_, ", ")) : near));
+    return invalid(
+        fmt::format("{}: {} has no key '{}'{}", value.place, section_, key,
+                    near.empty() ? fmt::format("; its keys are {}", fmt::join(known_, ", ")) : near));
   }
   return {};
 }

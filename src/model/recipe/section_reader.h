@@ -41,6 +41,8 @@ class SectionReader {
   void read(std::string_view key, bool& to);
   void read(std::string_view key, std::string& to);
   void read(std::string_view key, std::vector<std::string>& to);
+  void read(std::string_view key, std::vector<int64_t>& to, Range range);
+  void read(std::string_view key, std::vector<double>& to, Range range);
   void read(std::string_view key, std::map<std::string, std::string>& to);
   void read(std::string_view key, std::map<std::string, int64_t>& to, Range range = kPositive);
   template <typename T>
@@ -68,6 +70,9 @@ class SectionReader {
   const TomlValue* value_of(std::string_view key);
   std::size_t name_index(std::string_view key, const std::vector<std::string>& names, std::size_t otherwise);
   void fail_at(const TomlValue& value, const std::string& what);
+  // Of a key or an element of its list; nullopt after an error.
+  std::optional<int64_t> integer_of(const TomlValue& value, std::string_view key, Range range);
+  std::optional<double> real_of(const TomlValue& value, std::string_view key, Range range);
   template <typename T>
   const T* typed(const TomlValue* value, std::string_view key, std::string_view wanted);
 

@@ -26,7 +26,8 @@ Result<TomlValue> converted(const toml::node& node, const std::string& file) {
       if (key.source().begin.line != 0) child.place = place_of(file, key.source());
       entries.push_back({key.source().begin, {std::string(key.str()), std::move(child)}});
     }
-    std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     TomlTable list;
     for (auto& [position, entry] : entries) list.push_back(std::move(entry));
     made.value = std::move(list);
@@ -46,7 +47,8 @@ Result<TomlValue> converted(const toml::node& node, const std::string& file) {
   } else if (const auto flag = node.value_exact<bool>()) {
     made.value = *flag;
   } else {
-    return invalid(fmt::format("{}: dates and times have no meaning here; write a number or \"text\"", made.place));
+    return invalid(
+        fmt::format("{}: dates and times have no meaning here; write a number or \"text\"", made.place));
   }
   return made;
 }
@@ -122,7 +124,8 @@ const TomlValue* TomlValue::find(std::string_view key) const {
 Result<TomlValue> parse_toml(std::string_view text, const std::string& file) {
   const toml::parse_result parsed = toml::parse(text, file);
   if (parsed.failed())
-    return invalid(fmt::format("{}: {}", place_of(file, parsed.error().source()), parsed.error().description()));
+    return invalid(
+        fmt::format("{}: {}", place_of(file, parsed.error().source()), parsed.error().description()));
   return converted(parsed.table(), file);
 }
 

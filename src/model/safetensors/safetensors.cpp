@@ -36,7 +36,7 @@ constexpr std::array<FormatType, 14> kTypes = {{{DType::kF32, "F32"},
                                                 {DType::kBool, "BOOL"},
                                                 {DType::kF8E4M3FN, "F8_E4M3"}}};
 
-struct Entry {
+struct TensorEntry {
   std::string name;
   DType dtype = DType::kUndefined;
   Shape shape;
@@ -48,16 +48,19 @@ std::optional<int64_t> natural(const Json& json) {
   return static_cast<int64_t>(json.get<uint64_t>());
 }
 
-Result<Entry> entry_of(const std::string& name, const Json& json, std::size_t size) {
-  const auto wrong = [&](const std::string& what) { return corrupt(fmt::format("tensor '{}': {}", name, what)); };
-  Entry entry;
+Result<TensorEntry> entry_of(const std::string& name, const Json& json, std::size_t size) {
+  const auto wrong = [&](const std::string& what) {
+    return corrupt(fmt::format("tensor '{}': {}", name, what));
+  };
+  TensorEntry entry;
   entry.name = name;
   if (!json.is_object() || json.size() != 3 || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets") || !json["dtype"].is_string() || !json["shape"].is_array() ||
       !json["data_offsets"].is_array() || json["data_offsets"].size() != 2)
     return wrong("needs dtype, shape and data_offsets");
   const std::string type = json["dtype"].get<std::string>();
-  const auto known = std::find_if(kTypes.begin(), kTypes.end(), [&](const FormatType& t) { return t.name == type; });
+  const auto known =
+      std::find_if(kTypes.begin(), kTypes.end(), [&](const FormatType& t) { return t.name == type; });
   if (known == kTypes.end()) return wrong(fmt::format("has the unknown type '{}'", type));
   entry.dtype = known->dtype;
   for (const Json& extent : json["shape"]) {
@@ -75,7 +78,8 @@ Result<Entry> entry_of(const std::string& name, const Json& json, std::size_t si
   std::size_t bytes = dtype_size(entry.dtype);
   for (const int64_t extent : entry.shape) {
     if (extent == 0) bytes = 0;
-    if (bytes != 0 && static_cast<std::size_t>(extent) > size / bytes + 1) return wrong("is larger than the file");
+    if (bytes != 0 && static_cast<std::size_t>(extent) > size / bytes + 1)
+      return wrong("is larger than the file");
     bytes *= static_cast<std::size_t>(extent);
   }
   if (bytes != entry.end - entry.begin)
@@ -85,12 +89,12 @@ Result<Entry> entry_of(const std::string& name, const Json& json, std::size_t si
 }
 
 // In the order of their elements, which fill the file without gaps.
-Status check_layout(std::vector<Entry>& entries, std::size_t size) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+Status check_layout(std::vector<TensorEntry>& entries, std::size_t size) {
+  std::stable_sort(entries.begin(), entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   std::size_t at = 0;
-  for (const Entry& entry : entries) {
+  for (const TensorEntry& entry : entries) {
     if (entry.begin != at)
       return corrupt(fmt::format("tensor '{}' {}", entry.name,
                                  entry.begin < at ? "overlaps another" : "leaves a gap before it"));
@@ -142,8 +146,10 @@ Result<std::string> header_of(const Safetensors& contents) {
   for (const auto& [name, tensor] : contents.tensors) {
     const std::string_view type = format_name(tensor.dtype());
     if (type.empty())
-      return unsupported(fmt::format("'{}': safetensors has no type for {}", name, dtype_name(tensor.dtype())));
-    if (header.contains(name) || name == "__metadata__") return invalid(fmt::format("two tensors are named '{}'", name));
+      return unsupported(
+          fmt::format("'{}': safetensors has no type for {}", name, dtype_name(tensor.dtype())));
+    if (header.contains(name) || name == "__metadata__")
+      return invalid(fmt::format("two tensors are named '{}'", name));
     header[name] = {{"dtype", type}, {"shape", tensor.shape()}, {"data_offsets", {at, at + tensor.bytes()}}};
     at += tensor.bytes();
   }
@@ -165,17 +171,17 @@ Result<Safetensors> parse_safetensors(std::span<const std::byte> bytes, std::sha
   const std::span<const std::byte> elements = bytes.subspan(sizeof length + length);
   HONE_ASSIGN(const Json header, parse_header(text));
   Safetensors contents;
-  std::vector<Entry> entries;
+  std::vector<TensorEntry> entries;
   for (const auto& [name, json] : header.items()) {
     if (name == "__metadata__") {
       HONE_CHECK(read_metadata(json, contents.metadata));
       continue;
     }
-    HONE_ASSIGN(Entry entry, entry_of(name, json, elements.size()));
+    HONE_ASSIGN(TensorEntry entry, entry_of(name, json, elements.size()));
     entries.push_back(std::move(entry));
   }
   HONE_CHECK(check_layout(entries, elements.size()));
-  for (Entry& entry : entries)
+  for (TensorEntry& entry : entries)
     contents.tensors.emplace_back(
         std::move(entry.name),
         Tensor::borrowed(entry.dtype, std::move(entry.shape), elements.data() + entry.begin, owner));

@@ -1,4 +1,4 @@
-// Fuzzes the reader of safetensors files: no crash, and what is read can be touched and written again.
+// libFuzzer target: no input may crash the reader of safetensors, and all that it accepts can be touched.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -18,7 +18,7 @@ std::string file_of(const std::string& header, std::size_t elements) {
   return file + header + std::string(elements, 'x');
 }
 
-std::string error_of(const std::string& file) {
+std::string reading_error(const std::string& file) {
   const auto contents = parse_safetensors(std::as_bytes(std::span(file)), nullptr);
   return contents.ok() ? "no error" : contents.error().message;
 }
@@ -45,7 +45,8 @@ TEST(Safetensors, ComeBackAsTheyWere) {
 
 TEST(Safetensors, ReadsWhatOthersWrite) {
   // As huggingface/safetensors lays it out: metadata first, offsets from the end of the header.
-  std::string file = file_of(R"({"__metadata__":{"a":"b"},"t":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})", 8);
+  std::string file =
+      file_of(R"({"__metadata__":{"a":"b"},"t":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}})", 8);
   const int32_t numbers[] = {5, -6};
   std::memcpy(file.data() + file.size() - 8, numbers, 8);
   const auto read = parse_safetensors(std::as_bytes(std::span(file)), nullptr);
@@ -54,32 +55,38 @@ TEST(Safetensors, ReadsWhatOthersWrite) {
 }
 
 TEST(Safetensors, SayWhatIsWrongWithAFile) {
-  EXPECT_THAT(error_of("abc"), HasSubstr("too short"));
-  EXPECT_THAT(error_of(std::string(8, '\xff')), HasSubstr("its header has"));
-  EXPECT_THAT(error_of(file_of("nonsense", 0)), HasSubstr("no JSON object"));
-  EXPECT_THAT(error_of(file_of(R"({"t":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4)),
+  EXPECT_THAT(reading_error("abc"), HasSubstr("too short"));
+  EXPECT_THAT(reading_error(std::string(8, '\xff')), HasSubstr("its header has"));
+  EXPECT_THAT(reading_error(file_of("nonsense", 0)), HasSubstr("no JSON object"));
+  EXPECT_THAT(reading_error(file_of(R"({"t":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4)),
               HasSubstr("unknown type 'F99'"));
-  EXPECT_THAT(error_of(file_of(R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4)),
+  EXPECT_THAT(reading_error(file_of(R"({"t":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4)),
               HasSubstr("its shape [2] needs 8"));
-  EXPECT_THAT(error_of(file_of(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,9]}})", 4)), HasSubstr("outside"));
-  EXPECT_THAT(error_of(file_of(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 6)),
+  EXPECT_THAT(reading_error(file_of(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,9]}})", 4)),
+              HasSubstr("outside"));
+  EXPECT_THAT(reading_error(file_of(R"({"t":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 6)),
               HasSubstr("2 bytes behind"));
-  EXPECT_THAT(error_of(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
-                               R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})", 6)),
+  EXPECT_THAT(reading_error(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                                    R"("b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})",
+                                    6)),
               HasSubstr("overlaps"));
-  EXPECT_THAT(error_of(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8)), HasSubstr("gap"));
-  EXPECT_THAT(error_of(file_of(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
-                               R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0)),
+  EXPECT_THAT(reading_error(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8)),
+              HasSubstr("gap"));
+  EXPECT_THAT(reading_error(file_of(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+                                    R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})",
+                                    0)),
               HasSubstr("'a' twice"));
-  EXPECT_THAT(error_of(file_of(R"({"t":{"dtype":"F32","shape":[9223372036854775807,9],"data_offsets":[0,4]}})", 4)),
+  EXPECT_THAT(reading_error(file_of(
+                  R"({"t":{"dtype":"F32","shape":[9223372036854775807,9],"data_offsets":[0,4]}})", 4)),
               HasSubstr("tensor 't'"));
-  EXPECT_THAT(error_of(file_of(std::string(200, '[') + std::string(200, ']'), 0)), HasSubstr("header"));
+  EXPECT_THAT(reading_error(file_of(std::string(200, '[') + std::string(200, ']'), 0)), HasSubstr("header"));
 }
 
 TEST(Safetensors, RefuseToWriteWhatTheyCannotHold) {
   const std::filesystem::path path = scratch_path("hone-safetensors-test-bad");
   const Tensor one = Tensor::scalar_f32(1);
-  EXPECT_THAT(write_safetensors(path, {{{"x", one}, {"x", one}}, {}}).error().message, HasSubstr("two tensors"));
+  EXPECT_THAT(write_safetensors(path, {{{"x", one}, {"x", one}}, {}}).error().message,
+              HasSubstr("two tensors"));
   EXPECT_THAT(write_safetensors(path, {{{"x", Tensor::of_strings({1}, {"a"})}}, {}}).error().message,
               HasSubstr("no type for"));
   EXPECT_FALSE(std::filesystem::exists(path));

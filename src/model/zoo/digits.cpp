@@ -11,7 +11,8 @@ Result<Built> build_digits(const Common& common, const DigitsSizes& sizes) {
   const Module root = network.root();
   ValueId x = network.input("image", DType::kF32, {common.batch_dim(), 1, sizes.size, sizes.size});
   x = relu(root["conv1"], convolve(root["conv1"], x, {.channels = sizes.base, .stride = 2, .bias = true}));
-  x = relu(root["conv2"], convolve(root["conv2"], x, {.channels = 2 * sizes.base, .stride = 2, .bias = true}));
+  x = relu(root["conv2"],
+           convolve(root["conv2"], x, {.channels = 2 * sizes.base, .stride = 2, .bias = true}));
   const int64_t features = 2 * sizes.base * (sizes.size / 4) * (sizes.size / 4);
   x = root.op("Flatten", {x}, {{"axis", int64_t{1}}});
   const Module dense = root["dense"];

@@ -33,7 +33,8 @@ Result<Built> build_unet(const Common& common, const UnetSizes& sizes) {
                                sizes.size, multiple, sizes.levels));
   Network network("unet", common.seed);
   const Module root = network.root();
-  const ValueId image = network.input("image", DType::kF32, {common.batch_dim(), sizes.channels, sizes.size, sizes.size});
+  const ValueId image =
+      network.input("image", DType::kF32, {common.batch_dim(), sizes.channels, sizes.size, sizes.size});
 
   std::vector<ValueId> levels = {double_convolution(root["inc"]["double_conv"], image, sizes.base)};
   for (int64_t level = 1; level <= sizes.levels; ++level)

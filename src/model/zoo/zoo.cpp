@@ -132,14 +132,16 @@ Result<Built> vit(const Common& common, Extents& extents) {
 
 const std::array<Entry, 9>& entries() {
   static const std::array<Entry, 9> list = {{
-      {{"unet", "U-Net: the class of each pixel of a cell microscopy image", "image side", 256, 31'037'763}, unet},
+      {{"unet", "U-Net: the class of each pixel of a cell microscopy image", "image side", 256, 31'037'763},
+       unet},
       {{"resnet50", "ResNet-50 v1.5: image classification", "image side", 224, 25'557'032}, resnet50},
       {{"mobilenet_v2", "MobileNetV2: image classification on small devices", "image side", 224, 3'504'872},
        mobilenet_v2},
       {{"ssdlite", "SSDLite on MobileNetV2: object detection, ending in NonMaxSuppression", "image side", 320,
         4'500'543},
        ssdlite},
-      {{"bert_base", "BERT-base, uncased, with its pooler: text encoding", "sequence length", 128, 109'482'240},
+      {{"bert_base", "BERT-base, uncased, with its pooler: text encoding", "sequence length", 128,
+        109'482'240},
        [](const Common& common, Extents& extents) { return bert(common, extents, "bert_base", {}); }},
       {{"minilm", "MiniLM-L6-H384: sentence embeddings", "sequence length", 128, 22'713'216},
        [](const Common& common, Extents& extents) {
@@ -148,7 +150,8 @@ const std::array<Entry, 9>& entries() {
       {{"gpt2", "GPT-2 124M: text generation, the whole prompt at once", "sequence length", 128, 124'439'808},
        gpt2},
       {{"vit", "ViT-B/16: image classification", "image side", 224, 86'567'656}, vit},
-      {{"digits_cnn", "a small network for pictures of digits, to be trained in seconds", "image side", 28, 20'490},
+      {{"digits_cnn", "a small network for pictures of digits, to be trained in seconds", "image side", 28,
+        20'490},
        digits},
   }};
   return list;

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
+#include "kernels/cpu/dnnl/convolution_weight_gradient.h"
 #include "kernels/cpu/gemm/fused_epilogue.h"
 #include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
@@ -181,9 +182,45 @@ std::vector<std::size_t> packed_inputs(const GroupView& group, const Parts& part
   return unread;
 }
 
+// hone.ConvWeightGradient: oneDNN's, of plain tensors.
+void lower_weight_gradient(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::TensorType& x = context.in(0);
+  const graph::TensorType& g = context.in(1);
+  if (x.dtype != DType::kF32 || x.layout != Layout::kPlain || g.layout != Layout::kPlain || x.rank() > 5)
+    return;
+  const Shape in = context.in_shape(0), out = context.in_shape(1), weight = context.out_shape();
+  ConvolutionDesc desc;
+  desc.batch = in[0];
+  desc.in_channels = in[1];
+  desc.out_channels = out[1];
+  desc.groups = context.node.attributes.integer("group", 1);
+  desc.input.assign(in.begin() + 2, in.end());
+  desc.kernel.assign(weight.begin() + 2, weight.end());
+  const Shape spatial(out.begin() + 2, out.end());
+  const Window window = read_window(context.node, desc.input, desc.kernel, spatial, false);
+  desc.strides = window.strides;
+  desc.dilations = window.dilations;
+  desc.pads_begin = window.pads_begin;
+  desc.pads_end = window.pads_end;
+  if (element_count(in) == 0 || element_count(out) == 0 || desc.output() != spatial) return;
+  for (const ConvolutionDesc& chosen : kernels::ConvolutionWeightGradient::candidates(desc)) {
+    found.push_back(
+        {"oneDNN weight gradient " + chosen.implementation, [chosen]() -> Result<std::unique_ptr<Kernel>> {
+           HONE_ASSIGN(std::shared_ptr<kernels::ConvolutionWeightGradient> made,
+                       kernels::ConvolutionWeightGradient::create(chosen));
+           KernelTraits traits{.implementation = "oneDNN weight gradient " + made->name()};
+           traits.scratch_bytes = made->scratch_bytes();
+           return make_kernel(std::move(traits), [made](const KernelArguments& a) {
+             return made->execute(a.inputs[0], a.inputs[1], a.outputs[0], a.scratch);
+           });
+         }});
+  }
+}
+
 }  // namespace
 
 void lower_convolution(const LowerContext& context, std::vector<Candidate>& found) {
+  if (context.node.op == "hone.ConvWeightGradient") return lower_weight_gradient(context, found);
   const GroupView group(context);
   const graph::Node& node = group.anchor();
   if (node.op != "Conv" && node.op != "ConvTranspose") return;

@@ -2,14 +2,56 @@
 #include <fmt/core.h>
 
 #include "kernels/cpu/dnnl/pooling.h"
+#include "kernels/cpu/pooling/pooling_gradient.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/make_kernel.h"
 #include "runtime/cpu/window.h"
 
 namespace hone::runtime::cpu {
 
+namespace {
+
+// The gradients: hone's own kernels, of plain tensors.
+void lower_pooling_gradient(const LowerContext& context, std::vector<Candidate>& found) {
+  const graph::Node& node = context.node;
+  const graph::TensorType& result = context.out();
+  if (context.in(0).dtype != DType::kF32 || context.in(0).layout != Layout::kPlain ||
+      result.layout != Layout::kPlain || result.rank() > 5)
+    return;
+  const Shape shape = context.out_shape();
+  kernels::PoolingGradientDesc desc;
+  desc.maximum = node.op == "hone.MaxPoolGradient";
+  desc.counts_pads = node.attributes.integer("count_include_pad", 0) != 0;
+  desc.planes = shape[0] * shape[1];
+  desc.input.assign(shape.begin() + 2, shape.end());
+  auto spec = read_windows(node.attributes, {});
+  if (!spec.ok()) return;
+  auto output = place_windows(*spec, desc.input);
+  if (!output.ok() || element_count(*output) == 0 || desc.planes == 0) return;
+  desc.axes = spec->axes;
+  desc.output = *std::move(output);
+  found.push_back(
+      {"hone pooling gradient", [desc]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(kernels::PoolingGradient made, kernels::PoolingGradient::create(desc));
+         KernelTraits traits{.implementation = "hone pooling gradient"};
+         if (!desc.maximum) traits.unread = {1};  // a shape, which is known
+         return make_kernel(
+             std::move(traits),
+             [made = std::move(made), maximum = desc.maximum](const KernelArguments& a) -> Status {
+               made.execute(static_cast<const float*>(a.inputs[0]),
+                            maximum ? static_cast<const float*>(a.inputs[1]) : nullptr,
+                            static_cast<float*>(a.outputs[0]));
+               return {};
+             });
+       }});
+}
+
+}  // namespace
+
 void lower_pooling(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::Node& node = context.node;
+  if (node.op == "hone.MaxPoolGradient" || node.op == "hone.AveragePoolGradient")
+    return lower_pooling_gradient(context, found);
   const bool maximum = node.op == "MaxPool" || node.op == "GlobalMaxPool";
   const bool average = node.op == "AveragePool" || node.op == "GlobalAveragePool";
   if ((!maximum && !average) || context.in(0).dtype != DType::kF32 || node.outputs.size() != 1) return;

@@ -33,15 +33,25 @@ void Execution::add_constant(int argument, const MemoryDesc& from, const void* d
 
 void Execution::add_repacked(int argument, const MemoryDesc& from, const MemoryDesc& to) {
   if (from == to) return add_argument(argument, from);
+  add_repacking(argument, from, to, false);
+}
+
+void Execution::add_repacked_result(int argument, const MemoryDesc& from, const MemoryDesc& to) {
+  if (from == to) return add_argument(argument, to);
+  add_repacking(argument, from, to, true);
+}
+
+void Execution::add_repacking(int argument, const MemoryDesc& from, const MemoryDesc& to, bool follows) {
   Repacking repacking;
   repacking.from = dnnl::memory(from, engine_, DNNL_MEMORY_NONE);
   repacking.to = dnnl::memory(to, engine_, DNNL_MEMORY_NONE);
   repacking.reorder = dnnl::reorder(repacking.from, repacking.to);
   repacking.arguments[0] = {DNNL_ARG_FROM, repacking.from.get()};
   repacking.arguments[1] = {DNNL_ARG_TO, repacking.to.get()};
-  repacking.padded = bytes_of(to) > bytes_of(from);
-  run_arguments_.push_back(repacking.from.get());
-  add(argument, repacking.to);
+  repacking.padded = !follows && bytes_of(to) > bytes_of(from);
+  repacking.follows = follows;
+  run_arguments_.push_back((follows ? repacking.to : repacking.from).get());
+  add(argument, repacking.packed());
   repackings_.push_back(std::move(repacking));
 }
 
@@ -55,20 +65,26 @@ void Execution::finish(dnnl::primitive primitive, const MemoryDesc& scratchpad) 
   scratch_bytes_ = library_scratch_bytes_;
   for (Repacking& repacking : repackings_) {
     repacking.offset = aligned(scratch_bytes_);
-    scratch_bytes_ = repacking.offset + repacking.to.get_desc().get_size();
+    scratch_bytes_ = repacking.offset + repacking.packed().get_desc().get_size();
   }
 }
 
-Status Execution::repack(std::byte* scratch) noexcept {
+void Execution::place(std::byte* scratch) noexcept {
   for (Repacking& repacking : repackings_) {
-    std::byte* const target = scratch + repacking.offset;
-    if (repacking.padded) std::memset(target, 0, repacking.to.get_desc().get_size());
-    dnnl_memory_set_data_handle(repacking.to.get(), target);
+    std::byte* const packed = scratch + repacking.offset;
+    if (repacking.padded) std::memset(packed, 0, repacking.to.get_desc().get_size());
+    dnnl_memory_set_data_handle(repacking.packed().get(), packed);
+  }
+}
+
+Status Execution::repack(bool follows) noexcept {
+  for (Repacking& repacking : repackings_) {
+    if (repacking.follows != follows) continue;
     const dnnl_status_t status =
         dnnl_primitive_execute(repacking.reorder.get(), stream_.get(), 2, repacking.arguments);
     if (status != dnnl_success)
       return Error{ErrorCode::kUnsupported,
-                   fmt::format("oneDNN {}: packing its weights failed with status {}", name_,
+                   fmt::format("oneDNN {}: packing its operands failed with status {}", name_,
                                static_cast<int>(status))};
   }
   return {};
@@ -80,10 +96,11 @@ void Execution::set(std::size_t index, const void* data) noexcept {
 
 Status Execution::run(void* scratch) noexcept {
   if (library_scratch_bytes_ > 0) dnnl_memory_set_data_handle(run_arguments_.back(), scratch);
-  HONE_CHECK(repack(static_cast<std::byte*>(scratch)));
+  place(static_cast<std::byte*>(scratch));
+  HONE_CHECK(repack(false));
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
                                                       static_cast<int>(arguments_.size()), arguments_.data());
-  if (status == dnnl_success) return {};
+  if (status == dnnl_success) return repack(true);
   return Error{ErrorCode::kUnsupported,
                fmt::format("oneDNN {}: execution failed with status {}", name_, static_cast<int>(status))};
 }

@@ -29,6 +29,9 @@ class Execution {
   // An argument whose memory comes with every run in the format `from` and is brought into `to` before the
   // primitive runs, in scratch memory.
   void add_repacked(int argument, const MemoryDesc& from, const MemoryDesc& to);
+  // A result that the primitive writes in the format `from`, in scratch memory, and that is brought into `to`
+  // afterwards.
+  void add_repacked_result(int argument, const MemoryDesc& from, const MemoryDesc& to);
   // Ends the set-up. The scratchpad becomes the last argument.
   void finish(dnnl::primitive primitive, const MemoryDesc& scratchpad);
 
@@ -39,17 +42,22 @@ class Execution {
   Status run(void* scratch) noexcept;
 
  private:
-  // A conversion that precedes the primitive in every run.
+  // A conversion that precedes the primitive in every run, or follows it.
   struct Repacking {
     dnnl::reorder reorder;
     dnnl::memory from, to;
     dnnl_exec_arg_t arguments[2];
-    std::size_t offset = 0;  // of `to` in the scratch memory
+    std::size_t offset = 0;  // in the scratch memory, of what the primitive sees
     bool padded = false;     // `to` has elements that `from` has not: zeros
+    bool follows = false;
+
+    const dnnl::memory& packed() const { return follows ? from : to; }
   };
 
   void add(int argument, const dnnl::memory& memory);
-  Status repack(std::byte* scratch) noexcept;
+  void add_repacking(int argument, const MemoryDesc& from, const MemoryDesc& to, bool follows);
+  void place(std::byte* scratch) noexcept;
+  Status repack(bool follows) noexcept;
 
   dnnl::engine engine_;
   dnnl::stream stream_;

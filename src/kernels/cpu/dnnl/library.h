@@ -64,6 +64,23 @@ auto with_matmul(const dnnl::engine& engine, const Tensors& tensors, const dnnl:
   return use(found);
 }
 
+// `tensors.weights` and `tensors.dst` are those of the gradients.
+template <typename Use>
+auto with_convolution_backward_weights(const dnnl::engine& engine, const Tensors& tensors,
+                                       const Window& window, const dnnl::primitive_attr& attributes,
+                                       const Use& use) {
+  const auto how = algorithm::convolution_direct;
+  const dnnl::convolution_forward::primitive_desc hint(
+      engine, dnnl::prop_kind::forward_training, how, tensors.src, tensors.weights, tensors.dst,
+      window.strides, window.dilations, window.pads_begin, window.pads_end, {}, true);
+  dnnl::convolution_backward_weights::primitive_desc found;
+  if (hint)
+    found = dnnl::convolution_backward_weights::primitive_desc(
+        engine, how, tensors.src, tensors.weights, tensors.dst, window.strides, window.dilations,
+        window.pads_begin, window.pads_end, hint, attributes, true);
+  return use(found);
+}
+
 using PoolingPrimitive = dnnl::pooling_forward;
 
 template <typename Use>
@@ -110,6 +127,23 @@ auto with_matmul(const dnnl::engine& engine, const Tensors& tensors, const dnnl:
                  const Use& use) {
   const dnnl::matmul::desc operation(tensors.src, tensors.weights, tensors.bias, tensors.dst);
   dnnl::matmul::primitive_desc found(operation, attributes, engine, true);
+  return use(found);
+}
+
+template <typename Use>
+auto with_convolution_backward_weights(const dnnl::engine& engine, const Tensors& tensors,
+                                       const Window& window, const dnnl::primitive_attr& attributes,
+                                       const Use& use) {
+  const auto how = algorithm::convolution_direct;
+  const dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, how, tensors.src,
+                                                tensors.weights, tensors.dst, window.strides,
+                                                window.dilations, window.pads_begin, window.pads_end);
+  const dnnl::convolution_forward::primitive_desc hint(forward, engine, true);
+  const dnnl::convolution_backward_weights::desc operation(how, tensors.src, tensors.weights, tensors.dst,
+                                                           window.strides, window.dilations,
+                                                           window.pads_begin, window.pads_end);
+  dnnl::convolution_backward_weights::primitive_desc found;
+  if (hint) found = {operation, attributes, engine, hint, true};
   return use(found);
 }
 
