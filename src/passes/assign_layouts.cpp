@@ -95,7 +95,10 @@ class Assigner {
       return {};
     if (is_convolution(node)) {
       if (in.rank() != out.rank()) return {};
-      if (in.shape()[1] <= kFewChannels) return {{Layout::kPlain, layout_}};
+      if (in.shape()[1] <= kFewChannels) {
+        if (channel_block(layout_) == 1) return {{Layout::kPlain, layout_}, {layout_, layout_}};
+        return {{Layout::kPlain, layout_}};
+      }
       return {{layout_, layout_}, {layout_, Layout::kPlain}};
     }
     if (!follows_layout(node)) return {};

@@ -22,35 +22,27 @@ using graph::GraphBuilder;
 using graph::Node;
 using graph::ValueId;
 
-// Offers of each node's candidates only one: number `round`, or the last.
 class OneCandidate : public runtime::Provider {
  public:
-  OneCandidate(const runtime::Provider& cpu, std::size_t round) : cpu_(cpu), round_(round) {}
-  std::string_view name() const override { return "cpu"; }
-  std::string signature(runtime::Share share) const override { return cpu_.signature(share); }
-  std::shared_ptr<runtime::Device> device() const override { return cpu_.device(); }
+  OneCandidate(const runtime::Provider& all, std::size_t round) : all_(all), round_(round) {}
+  std::string_view name() const override { return all_.name(); }
+  std::string signature(runtime::Share share) const override { return all_.signature(share); }
+  std::shared_ptr<runtime::Device> device() const override { return all_.device(); }
   Result<std::vector<runtime::Candidate>> candidates(const Graph& graph, const Node& node,
                                                      runtime::Share share) const override {
-    HONE_ASSIGN(std::vector<runtime::Candidate> all, cpu_.candidates(graph, node, share));
+    HONE_ASSIGN(std::vector<runtime::Candidate> all, all_.candidates(graph, node, share));
     if (all.empty()) return all;
     return std::vector{all[std::min(round_, all.size() - 1)]};
   }
 
  private:
-  const runtime::Provider& cpu_;
+  const runtime::Provider& all_;
   std::size_t round_;
 };
 
 Tensor random_tensor(const graph::TensorType& type, uint32_t seed, const CompareOptions& options) {
-  const Tensor floats = random_floats(type.shape(), seed, options.low, options.high);
-  if (type.dtype == DType::kF32) return floats;
-  if (is_float(type.dtype)) {
-    // The reference knows how each float type rounds.
-    GraphBuilder b("cast");
-    const auto to = dtype_to_onnx(type.dtype);
-    b.output(b.add("Cast", {b.input("x", graph::tensor_type(DType::kF32, type.shape()))}, {{"to", to}}));
-    return (*runtime::interpret(*std::move(b).finish(), std::vector{floats}))[0];
-  }
+  if (is_float(type.dtype))
+    return random_floats_of(type.dtype, type.shape(), seed, options.low, options.high);
   Tensor tensor(type.dtype, type.shape());
   std::mt19937 random(seed);
   const bool boolean = type.dtype == DType::kBool;
@@ -143,6 +135,17 @@ Tensor random_floats(const Shape& shape, uint32_t seed, double low, double high)
   return tensor;
 }
 
+Tensor cast_floats(const Tensor& floats, DType dtype) {
+  if (floats.dtype() == dtype) return floats;
+  GraphBuilder b("cast");
+  b.output(b.add("Cast", {b.input("x", graph::tensor_type(floats.dtype(), floats.shape()))},
+                 {{"to", dtype_to_onnx(dtype)}}));
+  return (*runtime::interpret(*std::move(b).finish(), std::vector{floats}))[0];
+}
+Tensor random_floats_of(DType dtype, const Shape& shape, uint32_t seed, double low, double high) {
+  return cast_floats(random_floats(shape, seed, low, high), dtype);
+}
+
 void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -154,10 +157,10 @@ void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
   auto want = runtime::interpret(graph, inputs);
   ASSERT_TRUE(want.ok()) << want.error().message;
 
-  const auto cpu = runtime::testing::cpu_provider();
+  const auto provider = options.provider ? options.provider : runtime::testing::cpu_provider();
   std::size_t rounds = 1;
   for (const Node& node : graph.nodes()) {
-    auto offered = cpu->candidates(graph, node, runtime::Share::kDevice);
+    auto offered = provider->candidates(graph, node, runtime::Share::kDevice);
     ASSERT_TRUE(offered.ok()) << offered.error().message;
     if (offered->empty() && options.unsupported_allowed) return;
     rounds = std::max(rounds, offered->size());
@@ -168,7 +171,11 @@ void compare_all_kernels(const Graph& graph, const CompareOptions& options) {
     }
   }
   for (std::size_t round = 0; round < rounds; ++round)
-    run_and_compare(graph, OneCandidate(*cpu, round), inputs, *want, options);
+    run_and_compare(graph, *only_candidate(*provider, round), inputs, *want, options);
+}
+
+std::unique_ptr<runtime::Provider> only_candidate(const runtime::Provider& all, std::size_t round) {
+  return std::make_unique<OneCandidate>(all, round);
 }
 
 Graph make_graph(const Build& build) {
@@ -189,6 +196,9 @@ ValueId f32_input(GraphBuilder& builder, const std::string& name, const Shape& s
 }
 ValueId f32_constant(GraphBuilder& builder, const Shape& shape, uint32_t seed) {
   return builder.constant("c", random_floats(shape, seed));
+}
+ValueId typed_constant(GraphBuilder& builder, DType dtype, const Shape& shape, uint32_t seed) {
+  return builder.constant("c", random_floats_of(dtype, shape, seed));
 }
 ValueId scalar(GraphBuilder& builder, float value) {
   return builder.constant("s", Tensor::scalar_f32(value));

@@ -19,8 +19,8 @@ using ::testing::IsEmpty;
 
 class ZooOnGpu : public ::testing::TestWithParam<const char*> {};
 
-// As optimised for it; convolutions have kernels of a library's.
-TEST_P(ZooOnGpu, NeedsTheReferenceForNoOperatorButConvolutions) {
+// As optimised for it.
+TEST_P(ZooOnGpu, NeedsNoReference) {
   const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
   auto graph = model::build_zoo_model(GetParam(), {.batch = 1});
   ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -28,7 +28,7 @@ TEST_P(ZooOnGpu, NeedsTheReferenceForNoOperatorButConvolutions) {
   ASSERT_TRUE(optimised.ok()) << optimised.error().message;
   std::set<std::string> without;
   for (const graph::Node& node : optimised->nodes()) {
-    if (node.op == "Conv" || node.op == "ConvTranspose" || provider->runs(*optimised, node)) continue;
+    if (provider->runs(*optimised, node)) continue;
     std::string types;
     for (const graph::ValueId input : node.inputs) {
       if (input.valid()) types += " " + optimised->type(input).text();
@@ -43,10 +43,22 @@ INSTANTIATE_TEST_SUITE_P(All, ZooOnGpu,
                                            "vit"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Every operator on the way: embeddings, norms, heads of attention, softmax, activations, the pooler.
-TEST(TransformerOnGpu, IsAsInterpreted) {
+struct WholeModel {
+  const char* name;
+  int64_t size;
+};
+
+// Every operator on the way: embeddings, norms, heads of attention, softmax, activations, the pooler; convolutions with
+// channels last, what follows them, pooling, images made larger and joined.
+class ModelOnGpu : public ::testing::TestWithParam<WholeModel> {};
+INSTANTIATE_TEST_SUITE_P(All, ModelOnGpu,
+                         ::testing::Values(WholeModel{"minilm", 9}, WholeModel{"unet", 32},
+                                           WholeModel{"resnet50", 33}, WholeModel{"mobilenet_v2", 33}),
+                         [](const auto& model) { return std::string(model.param.name); });
+
+TEST_P(ModelOnGpu, IsAsInterpreted) {
   const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
-  const auto graph = model::build_zoo_model("minilm", {.batch = 1, .size = 9});
+  const auto graph = model::build_zoo_model(GetParam().name, {.batch = 1, .size = GetParam().size});
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   const auto inputs = lab::make_inputs(*graph, 0, {});
   ASSERT_TRUE(inputs.ok()) << inputs.error().message;

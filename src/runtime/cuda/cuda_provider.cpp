@@ -1,7 +1,10 @@
 #include "runtime/cuda/cuda_provider.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "runtime/cuda/convolution_form.h"
 #include "runtime/cuda/gpu_kernels.h"
 #include "runtime/cuda/reference_on_host.h"
 #include "runtime/lower/pointwise_table.h"
@@ -19,7 +22,17 @@ std::string machine_text(const cuda_kernels::GpuKernels& kernels) {
   if (kernels.cache != nullptr)
     text += ", NVRTC " + cuda::cuda_version_text(kernels.cache->compiler_version());
   if (kernels.products != nullptr) text += fmt::format(", cuBLASLt {}", kernels.products->version());
+  if (kernels.convolutions != nullptr) text += ", cuDNN " + kernels.convolutions->library().version_text();
   return text;
+}
+
+// Epilogues of products and convolutions are one table; which goes with which is the lowerings' to say.
+void add_convolutions(graph::Capabilities& takes) {
+  takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+  takes.epilogue_operators = cuda_kernels::kMostEpilogue;
+  for (const graph::EpilogueCapability& row : cuda_kernels::convolution_epilogues()) {
+    if (takes.find_epilogue(row.op) == nullptr) takes.epilogue.push_back(row);
+  }
 }
 
 graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
@@ -27,9 +40,15 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
   if (kernels.products != nullptr) {
     takes.products = {DType::kF32, DType::kF16, DType::kBF16};
     takes.epilogue = cuda_kernels::product_epilogues();
-    takes.epilogue_operators = cuda_kernels::kMostProductEpilogue;
+    takes.epilogue_operators = cuda_kernels::kMostEpilogue;
   }
+  if (kernels.convolutions != nullptr) add_convolutions(takes);
   if (kernels.cache == nullptr) return takes;
+  // Reorders, and what stands between convolutions, are generated.
+  if (kernels.convolutions != nullptr) {
+    takes.convolution_layout = Layout::kChannelsLast;
+    takes.laid_out = {DType::kF32, DType::kF16, DType::kBF16};
+  }
   takes.pointwise = pointwise_capabilities();
   // Values live in registers: so many of each kernel's leave room for enough threads.
   takes.pointwise_operators = 64;
@@ -52,6 +71,12 @@ Result<std::unique_ptr<const Provider>> CudaProvider::make(int index) {
   kernels.cache = std::make_shared<cuda::KernelCache>(std::move(nvrtc), context->architecture(),
                                                       driver->version(), cuda::KernelCache::default_folder());
   HONE_ASSIGN(kernels.products, cuda::BlasLt::load(context, places));
+  // Models without convolutions need none; those with some are told of each.
+  auto cudnn = cuda::Cudnn::load(context, places);
+  if (cudnn.ok())
+    kernels.convolutions = std::make_shared<JudgedConvolutions>(*std::move(cudnn));
+  else
+    kernels.no_convolutions = cudnn.error().message;
   return std::unique_ptr<const Provider>(std::make_unique<CudaProvider>(std::move(kernels)));
 }
 
@@ -62,6 +87,7 @@ std::string CudaProvider::signature(Share share) const {
 Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& graph, const graph::Node& node,
                                                         Share) const {
   std::vector<Candidate> found;
+  std::string why_not;
   const LowerContext context{graph, node};
   if (node.custom != nullptr) return cuda_kernels::plugin_candidates(context, kernels_);
   if (node.has_output(0)) {
@@ -75,9 +101,10 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_resize(context, kernels_, found);
     }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
+    why_not = cuda_kernels::lower_convolution(context, kernels_, found);
   }
   if (found.empty() && ReferenceNode::can_run(graph, node))
-    found.push_back(cuda_kernels::reference_on_host(kernels_.device, graph, node));
+    found.push_back(cuda_kernels::reference_on_host(kernels_.device, graph, node, std::move(why_not)));
   return found;
 }
 

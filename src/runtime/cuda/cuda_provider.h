@@ -12,12 +12,12 @@ class CudaProvider : public Provider {
   // GPU number `index`. An error says in one line what is missing (driver, library, version, GPU) and where it was
   // looked for.
   static Result<std::unique_ptr<const Provider>> make(int index);
-  // With what it is given; without `cache` or `products` there are no such kernels, and the reference stands in: for tests
+  // With what it is given; without `cache`, `products` or `convolutions` there are no such kernels, and the reference stands in: for tests
   // on a driver that runs none.
   explicit CudaProvider(cuda_kernels::GpuKernels kernels);
 
   std::string_view name() const override { return "cuda"; }
-  // The GPU, the versions of its driver and of cuBLASLt.
+  // The GPU, the versions of its driver and of NVIDIA's libraries.
   std::string signature(Share share) const override;
   std::shared_ptr<Device> device() const override { return kernels_.device; }
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,

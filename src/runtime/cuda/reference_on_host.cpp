@@ -23,13 +23,19 @@ struct Carried {
 class ReferenceOnHost : public Kernel {
  public:
   ReferenceOnHost(const ReferenceNode& node, std::vector<Carried> inputs, std::vector<Carried> outputs,
-                  Memory fault)
-      : node_(node), inputs_(std::move(inputs)), outputs_(std::move(outputs)), fault_(std::move(fault)) {
+                  Memory fault, std::string why)
+      : node_(node),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        fault_(std::move(fault)),
+        why_(std::move(why)) {
     for (const Carried& input : inputs_) from_.push_back(input.host());
     for (const Carried& output : outputs_) to_.push_back(output.host());
   }
 
-  std::string implementation() const override { return "reference, off the GPU"; }
+  std::string implementation() const override {
+    return "reference, off the GPU" + (why_.empty() ? "" : ": " + why_);
+  }
   bool is_reference() const override { return true; }
   bool reads(std::size_t input) const override { return !inputs_[input].constant.defined(); }
   Error fault(uint32_t) const override { return error_; }
@@ -70,6 +76,7 @@ class ReferenceOnHost : public Kernel {
   ReferenceNode node_;
   std::vector<Carried> inputs_, outputs_;
   Memory fault_;
+  std::string why_;
   std::vector<const void*> from_;
   std::vector<void*> to_;
   uint32_t step_ = 0;
@@ -88,7 +95,7 @@ Result<std::vector<Carried>> with_staging(CudaDevice& device, std::vector<Carrie
 }  // namespace
 
 Candidate reference_on_host(std::shared_ptr<CudaDevice> device, const graph::Graph& graph,
-                            const graph::Node& node) {
+                            const graph::Node& node, std::string why) {
   const auto carried_by = [&](std::span<const graph::ValueId> ids) {
     std::vector<Carried> carried;
     for (const graph::ValueId id : ids) {
@@ -99,16 +106,17 @@ Candidate reference_on_host(std::shared_ptr<CudaDevice> device, const graph::Gra
     }
     return carried;
   };
-  return {.name = "reference, off the GPU",
-          .make = [device, reference = ReferenceNode(graph, node), in = carried_by(node.inputs),
-                   out = carried_by(node.outputs)]() -> Result<std::unique_ptr<Kernel>> {
-            HONE_ASSIGN(std::vector<Carried> inputs, with_staging(*device, in));
-            HONE_ASSIGN(std::vector<Carried> outputs, with_staging(*device, out));
-            HONE_ASSIGN(Memory fault, device->allocate_staging(sizeof(FaultWord)));
-            return std::unique_ptr<Kernel>(std::make_unique<ReferenceOnHost>(
-                reference, std::move(inputs), std::move(outputs), std::move(fault)));
-          },
-          .reference = true};
+  return {
+      .name = "reference, off the GPU",
+      .make = [device, reference = ReferenceNode(graph, node), in = carried_by(node.inputs),
+               out = carried_by(node.outputs), why = std::move(why)]() -> Result<std::unique_ptr<Kernel>> {
+        HONE_ASSIGN(std::vector<Carried> inputs, with_staging(*device, in));
+        HONE_ASSIGN(std::vector<Carried> outputs, with_staging(*device, out));
+        HONE_ASSIGN(Memory fault, device->allocate_staging(sizeof(FaultWord)));
+        return std::unique_ptr<Kernel>(std::make_unique<ReferenceOnHost>(
+            reference, std::move(inputs), std::move(outputs), std::move(fault), why));
+      },
+      .reference = true};
 }
 
 }  // namespace hone::runtime::cuda_kernels

@@ -8,8 +8,8 @@
 
 namespace hone::runtime::cuda_kernels {
 
-// Keeps all that it needs of `graph`.
+// Keeps all that it needs of `graph`. `why` there is no kernel, where somebody said so, is told with the kernel's name.
 Candidate reference_on_host(std::shared_ptr<CudaDevice> device, const graph::Graph& graph,
-                            const graph::Node& node);
+                            const graph::Node& node, std::string why = {});
 
 }  // namespace hone::runtime::cuda_kernels

@@ -13,7 +13,8 @@
 namespace hone::runtime::testing {
 
 // The CUDA provider over a driver that runs no kernels (cuda/testing/fake_driver.h): memory, streams, events and graphs as
-// on a GPU, every operator by the reference; and the same with a cuBLASLt that computes (cuda/testing/fake_blas_lt.cpp).
+// on a GPU, every operator by the reference; and the same with a cuBLASLt and a cuDNN that compute
+// (cuda/testing/fake_blas_lt.cpp, fake_cudnn.cpp).
 inline constexpr const char* kCudaWithoutGpu = "cuda_without_gpu";
 inline constexpr const char* kCudaWithProducts = "cuda_with_products_without_gpu";
 
@@ -24,7 +25,10 @@ inline std::shared_ptr<const Provider> cuda_without_gpu(bool products, bool gene
   const cuda::ContextPointer context = cuda::testing::fake_context();
   cuda_kernels::GpuKernels kernels{
       .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
-  if (products) kernels.products = cuda::testing::fake_products(context);
+  if (products) {
+    kernels.products = cuda::testing::fake_products(context);
+    kernels.convolutions = std::make_shared<JudgedConvolutions>(cuda::testing::fake_cudnn(context));
+  }
   if (generated) kernels.cache = cuda::testing::kernels_of_the_host();
   return std::make_shared<CudaProvider>(std::move(kernels));
 }

@@ -1,0 +1,33 @@
+// A Conv or ConvTranspose, alone or with the epilogue of its group, as cuDNN takes it: the description, which inputs of the
+// plan's node a run reads, and what is brought to the device once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cuda/cudnn_convolution.h"
+
+#include "core/tensor.h"
+#include "graph/capabilities.h"
+#include "runtime/lower/group_view.h"
+
+namespace hone::runtime::cuda_kernels {
+
+struct ConvolutionForm {
+  cuda::ConvolutionDesc desc;
+  std::size_t x = 0;
+  std::optional<std::size_t> w, added, bias;  // nullopt: there is none, or it is packed
+  // In the library's layout and the result's type; undefined: read from an input, or there is none.
+  Tensor packed_w, packed_bias;
+};
+
+// The form, or why the library does not compute the node.
+std::variant<ConvolutionForm, std::string> read_convolution_form(const LowerContext& context,
+                                                                 const GroupView& group);
+
+// What may stand behind a convolution in one kernel.
+std::vector<graph::EpilogueCapability> convolution_epilogues();
+
+}  // namespace hone::runtime::cuda_kernels

@@ -1,0 +1,226 @@
+// Conv and ConvTranspose on a GPU, alone and with an epilogue: cuDNN's engines as candidates (convolution_form.h,
+// judged_convolutions.h). Where it has none that adds a bias, a generated kernel does behind it.
+#include <algorithm>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "kernels/cuda/pointwise.h"
+#include "runtime/cuda/convolution_form.h"
+#include "runtime/cuda/gpu_kernels.h"
+#include "runtime/cuda/gpu_launches.h"
+#include "runtime/cuda/judged_convolutions.h"
+
+namespace hone::runtime::cuda_kernels {
+namespace {
+
+// Engines that want more are none: the memory of a step is shared by all of them, and multiplying the unfolded image takes
+// the most of it and is seldom the fastest.
+constexpr std::size_t kMostWorkspace = std::size_t{512} << 20;
+
+// Weights in the library's layout, brought to the device when the first kernel of a node is made.
+class PackedOperands {
+ public:
+  PackedOperands(std::shared_ptr<CudaDevice> device, Tensor weights, Tensor bias)
+      : device_(std::move(device)), weights_(std::move(weights)), bias_(std::move(bias)) {}
+
+  struct Addresses {
+    const void* w = nullptr;
+    const void* bias = nullptr;
+    std::size_t bytes = 0;
+  };
+  Result<Addresses> on_device() {
+    const std::lock_guard lock(mutex_);
+    if (!brought_) {
+      HONE_ASSIGN(w_, bring(weights_));
+      HONE_ASSIGN(b_, bring(bias_));
+      brought_ = true;
+    }
+    return Addresses{w_.address(), b_.address(), w_.bytes() + b_.bytes()};
+  }
+
+ private:
+  Result<Memory> bring(const Tensor& tensor) const {
+    if (!tensor.defined()) return Memory();
+    HONE_ASSIGN(Memory memory, device_->allocate(tensor.bytes()));
+    HONE_ASSIGN(const std::unique_ptr<Queue> queue, device_->make_queue());
+    HONE_CHECK(queue->copy_in(memory.address(), tensor.data(), tensor.bytes()));
+    HONE_CHECK(queue->wait());
+    return memory;
+  }
+
+  std::shared_ptr<CudaDevice> device_;
+  Tensor weights_, bias_;
+  std::mutex mutex_;
+  bool brought_ = false;
+  Memory w_, b_;
+};
+
+// A bias for each channel, added to what has been computed, in place.
+struct BiasLaunch {
+  cuda::KernelSource source;
+  cuda::LaunchShape shape;
+  int64_t elements = 0;
+};
+
+struct GpuConvolutionTraits {
+  std::string implementation;
+  std::size_t x = 0;
+  std::optional<std::size_t> w, added, bias;
+  std::vector<std::size_t> unread;
+  std::optional<BiasLaunch> bias_launch;  // reads the bias, which the library then does not
+};
+
+class GpuConvolution : public Kernel {
+ public:
+  GpuConvolution(GpuConvolutionTraits traits, std::shared_ptr<PackedOperands> packed,
+                 PackedOperands::Addresses addresses, cuda::ConvolutionRuns runs, std::size_t scratch_bytes)
+      : traits_(std::move(traits)),
+        packed_(std::move(packed)),
+        addresses_(addresses),
+        runs_(std::move(runs)),
+        scratch_bytes_(scratch_bytes) {}
+
+  void add_bias_by(LoadedKernel kernel) { bias_kernel_ = std::move(kernel); }
+
+  std::string implementation() const override { return traits_.implementation; }
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  std::size_t packed_bytes() const override { return addresses_.bytes; }
+  bool reads(std::size_t input) const override {
+    return std::find(traits_.unread.begin(), traits_.unread.end(), input) == traits_.unread.end();
+  }
+
+  Status enqueue(const KernelArguments& arguments, Queue& queue) override {
+    const auto input = [&](const std::optional<std::size_t>& i, const void* packed) {
+      return i ? arguments.inputs[*i] : packed;
+    };
+    const void* bias = input(traits_.bias, addresses_.bias);
+    cuda::ConvolutionOperands operands{.x = arguments.inputs[traits_.x],
+                                       .w = input(traits_.w, addresses_.w),
+                                       .added = input(traits_.added, nullptr),
+                                       .bias = traits_.bias_launch ? nullptr : bias,
+                                       .y = arguments.outputs[0],
+                                       .workspace = arguments.scratch};
+    auto& cuda_queue = static_cast<CudaQueue&>(queue);
+    HONE_CHECK(runs_.run(operands, cuda_queue.stream()));
+    if (!traits_.bias_launch) return {};
+    void* y = arguments.outputs[0];
+    int64_t elements = traits_.bias_launch->elements;
+    std::array<void*, 4> parameters = {&y, &bias, &y, &elements};
+    return cuda_queue.launch(bias_kernel_.function, traits_.bias_launch->shape, parameters,
+                             kernels::gpu::kPointwiseEntry);
+  }
+
+ private:
+  GpuConvolutionTraits traits_;
+  std::shared_ptr<PackedOperands> packed_;
+  PackedOperands::Addresses addresses_;
+  cuda::ConvolutionRuns runs_;
+  std::size_t scratch_bytes_ = 0;
+  LoadedKernel bias_kernel_;
+};
+
+std::optional<BiasLaunch> bias_launch_of(const cuda::ConvolutionDesc& desc) {
+  const int64_t channels = desc.y[1], places = element_count(std::span(desc.y).subspan(2));
+  kernels::PointwiseProgram program;
+  std::vector<int64_t> own, bias;  // strides of the result, and of a number a channel
+  if (desc.channels_last) {
+    program.shape = {desc.y[0] * places, channels};
+    own = {channels, 1};
+    bias = {0, 1};
+  } else {
+    program.shape = {desc.y[0], channels, places};
+    own = {channels * places, places, 1};
+    bias = {0, 1, 0};
+  }
+  const int y = program.input(desc.dtype, own), b = program.input(desc.dtype, bias);
+  program.output(program.apply(kernels::PointwiseOp::kAdd, y, b), desc.dtype);
+  auto generated = kernels::gpu::generate_pointwise(program);
+  if (!generated.ok()) return std::nullopt;
+  const auto shape =
+      line_of_blocks((generated->elements + generated->elements_a_block - 1) / generated->elements_a_block,
+                     kernels::gpu::kPointwiseBlock);
+  if (!shape) return std::nullopt;
+  return BiasLaunch{std::move(generated->source), *shape, generated->elements};
+}
+
+std::vector<std::size_t> unread_inputs(const LowerContext& context, const ConvolutionForm& form) {
+  std::vector<std::size_t> unread;
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+    if (i != form.x && form.w != i && form.added != i && form.bias != i) unread.push_back(i);
+  }
+  return unread;
+}
+
+struct Offer {
+  std::shared_ptr<const JudgedConvolution> judged;
+  GpuConvolutionTraits traits;
+  std::shared_ptr<PackedOperands> packed;
+};
+
+Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, const Offer& offer,
+                                                 const cuda::ConvolutionEngine& engine) {
+  HONE_ASSIGN(const auto plan, offer.judged->convolution->plan(engine));
+  if (plan->workspace_bytes > kMostWorkspace)
+    return unsupported(
+        fmt::format("cuDNN's {} wants {} MiB of workspace", engine.name(), plan->workspace_bytes >> 20));
+  HONE_ASSIGN(const PackedOperands::Addresses addresses, offer.packed->on_device());
+  auto kernel = std::make_unique<GpuConvolution>(offer.traits, offer.packed, addresses,
+                                                 cuda::ConvolutionRuns(offer.judged->convolution, plan),
+                                                 plan->workspace_bytes);
+  if (offer.traits.bias_launch) {
+    HONE_ASSIGN(LoadedKernel bias,
+                load_kernel(kernels, offer.traits.bias_launch->source, hone::kernels::gpu::kPointwiseEntry));
+    kernel->add_bias_by(std::move(bias));
+  }
+  return std::unique_ptr<Kernel>(std::move(kernel));
+}
+
+// With its bias by the library or, where the library cannot and nothing else follows, by a kernel of our own.
+std::string judge_form(const GpuKernels& kernels, const ConvolutionForm& form, Offer& offer) {
+  offer.judged = kernels.convolutions->judge(form.desc);
+  const bool bias_alone = form.desc.bias && !form.desc.added && !form.desc.activation.mode;
+  if (!offer.judged->engines.empty() || !bias_alone || kernels.cache == nullptr) return offer.judged->why_not;
+  cuda::ConvolutionDesc without = form.desc;
+  without.bias = false;
+  offer.judged = kernels.convolutions->judge(without);
+  offer.traits.bias_launch = bias_launch_of(form.desc);
+  return offer.traits.bias_launch ? offer.judged->why_not : "no kernel adds its bias";
+}
+
+}  // namespace
+
+std::string lower_convolution(const LowerContext& context, const GpuKernels& kernels,
+                              std::vector<Candidate>& found) {
+  const GroupView group(context);
+  if (graph::product_kind(group.anchor()) != graph::GroupKind::kConvolution ||
+      (group.is_group() && group.kind() != graph::GroupKind::kConvolution))
+    return {};
+  if (kernels.convolutions == nullptr) return kernels.no_convolutions;
+  auto read = read_convolution_form(context, group);
+  if (const auto* const why = std::get_if<std::string>(&read)) return *why;
+  const ConvolutionForm& form = std::get<ConvolutionForm>(read);
+  Offer offer{.judged = {},
+              .traits = {.implementation = {},
+                         .x = form.x,
+                         .w = form.w,
+                         .added = form.added,
+                         .bias = form.bias,
+                         .unread = unread_inputs(context, form),
+                         .bias_launch = {}},
+              .packed = std::make_shared<PackedOperands>(kernels.device, form.packed_w, form.packed_bias)};
+  if (std::string why = judge_form(kernels, form, offer); !why.empty()) return why;
+  const std::vector<cuda::ConvolutionEngine>& engines = offer.judged->engines;
+  for (std::size_t i = 0; i < engines.size(); ++i) {
+    offer.traits.implementation = fmt::format(
+        "cuDNN {}{}{} ({}, guess {} of {})", engines[i].name(), group.is_group() ? " with epilogue" : "",
+        offer.traits.bias_launch ? ", then the bias" : "",
+        form.desc.channels_last ? "channels_last" : "plain", i + 1, engines.size());
+    found.push_back({.name = "cuDNN " + engines[i].name(), .make = [kernels, offer, engine = engines[i]] {
+                       return make_convolution(kernels, offer, engine);
+                     }});
+  }
+  return {};
+}
+
+}  // namespace hone::runtime::cuda_kernels
