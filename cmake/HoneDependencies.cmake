@@ -21,3 +21,4 @@ if(NOT LIBDW_FOUND)
   message(STATUS "no libdw (libdw-dev): hone profile names no lines of native code")
 endif()
 find_path(HONE_PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)  # ONNX and Perfetto protobuf; headers only
+find_path(HONE_XXHASH_INCLUDE xxhash.h REQUIRED)  # checksums of plan files; its header alone
