@@ -62,7 +62,9 @@ Result<graph::Graph> build_zoo_model(std::string_view name, const ZooOptions& op
   for (const Entry& entry : entries()) {
     if (entry.model.name != name) continue;
     const int64_t size = options.size > 0 ? options.size : entry.model.default_size;
-    HONE_ASSIGN(Built built, entry.build({options.seed, options.batch}, size));
+    if (options.open_length && entry.model.size_means != "sequence length")
+      return invalid(fmt::format("{}: has no sequence whose length could be left open", name));
+    HONE_ASSIGN(Built built, entry.build({options.seed, options.batch, options.open_length}, size));
     return std::move(built.graph);
   }
   std::string names;
