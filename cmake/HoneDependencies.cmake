@@ -27,3 +27,4 @@ if(NOT LIBDW_FOUND)
 endif()
 find_path(HONE_PROTOZERO_INCLUDE protozero/pbf_reader.hpp REQUIRED)  # ONNX and Perfetto protobuf; headers only
 find_path(HONE_TOML_INCLUDE toml++/toml.h REQUIRED)  # recipes; headers only
+find_path(HONE_XXHASH_INCLUDE xxhash.h REQUIRED)  # checksums of plan files; its header alone

@@ -10,12 +10,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bucket_options.h"
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "apps/saved_plan.h"
 #include "core/file.h"
 #include "core/open_files.h"
 #include "core/units.h"
 #include "lab/bench/throughput.h"
+#include "lab/buckets/padding_cost.h"
 #include "report/text.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
@@ -25,6 +28,7 @@ namespace {
 
 struct BenchOptions {
   ModelOptions model;
+  std::optional<Option> device_option;
   lab::BenchOptions bench;
   std::vector<std::string> inputs;
   std::vector<std::string> disabled;
@@ -37,22 +41,8 @@ struct BenchOptions {
   bool on_request = false;
   bool sweep = false;
   std::string batches, concurrencies;  // of the sweep: "1,8,32"
+  std::vector<std::string> buckets;    // "batch=1,8,32"
 };
-
-// "1,2,8" of `option`: numbers above 0, in ascending order, each once.
-Result<std::vector<int64_t>> numbers_of(const std::string& option, const std::string& text) {
-  std::set<int64_t> numbers;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    int64_t number = 0;
-    const auto [read, failed] = std::from_chars(text.data() + at, text.data() + end, number);
-    if (failed != std::errc() || read != text.data() + end || number < 1 || number > 1'000'000)
-      return usage_error(fmt::format("{} '{}': give numbers above 0, as 1,2,8", option, text));
-    numbers.insert(number);
-    at = end + 1;
-  }
-  return std::vector<int64_t>(numbers.begin(), numbers.end());
-}
 
 // The symbols that stand for the batch: the first extents of the inputs. A fixed one must be what was asked
 // for.
@@ -95,6 +85,7 @@ nlohmann::ordered_json result_json(const BenchOptions& options, const lab::Bench
   if (const std::string text = lab::reference_text(result.where); !text.empty()) json["reference"] = text;
   json["on_host"] = host_json(result.where);
   json["latency_ms"] = latency_json(result.latency);
+  if (result.load_ms) json["load_ms"] = *result.load_ms;
   json["throughput_per_s"] = result.throughput_per_s;
   json["runs"] = result.latency.runs;
   json["contention"] = contention_json(result.latency.contention);
@@ -150,6 +141,7 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
                    result.threads > 1 ? "times are longer than on a quiet machine, most of all with several "
                                         "threads, which wait for each other: try --threads 1"
                                       : "times are longer than on a quiet machine");
+  if (result.load_ms) fmt::print("loaded in {}\n", format_ms(*result.load_ms));
   for (const std::string& input : result.inputs) fmt::print("input {}\n", report::clean_utf8(input));
   for (const std::string& text : lab::where_texts(result.where))
     fmt::print("note: {}\n", report::clean_utf8(text));
@@ -172,8 +164,7 @@ void print_result(const BenchOptions& options, const lab::BenchResult& result) {
 
 // Answers each line N of stdin with the mean milliseconds of N steps. For drivers that take turns among
 // runtimes, each in a process of its own, so that no runtime's waiting threads disturb another's step.
-Status answer_requests(const graph::Graph& graph, const lab::BenchOptions& bench) {
-  HONE_ASSIGN(const lab::Workload step, lab::ready_to_run(graph, bench));
+Status answer_requests(const lab::Workload& step) {
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     int64_t steps = 0;
@@ -326,8 +317,142 @@ Status run_sweep(const BenchOptions& options) {
   return {};
 }
 
+// Files first, then what is printed.
+Status give_result(const BenchOptions& options, const lab::BenchResult& result,
+                   nlohmann::ordered_json assumed) {
+  HONE_CHECK(check_mapped_files());
+  nlohmann::ordered_json json = result_json(options, result);
+  json["assumed"] = std::move(assumed);
+  HONE_CHECK(write_json(options.json, json));
+  if (!options.csv.empty()) HONE_CHECK(write_file(options.csv, csv_of(result)));
+  print_result(options, result);
+  return {};
+}
+
+// --- in buckets ---
+
+nlohmann::ordered_json buckets_json(const BenchOptions& options, const lab::BucketBench& result) {
+  nlohmann::ordered_json json = {{"schema", 1},
+                                 {"model", options.model.path},
+                                 {"device", result.device},
+                                 {"threads", result.threads},
+                                 {"batch", result.batch},
+                                 {"inputs", result.inputs},
+                                 {"served", served_json(result.served)},
+                                 {"latency_ms", latency_json(result.latency)},
+                                 {"runs", result.latency.runs},
+                                 {"contention", contention_json(result.latency.contention)}};
+  json["against_exact"] = nullptr;
+  if (result.against_exact) {
+    const Interval& ratio = result.against_exact->ratio;
+    json["against_exact"] = {{"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
+                             {"verdict", lab::speed_change_name(result.against_exact->change)}};
+  }
+  return json;
+}
+
+void print_buckets(const BenchOptions& options, const lab::BucketBench& result) {
+  fmt::print("{}: {}, {}, batch {}\n", options.model.path, result.device, counted(result.threads, "thread"),
+             result.batch);
+  fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "p50", "p90", "p99", "mean", "runs");
+  print_latency("hone, with its copies", result.latency);
+  fmt::print("{}\n", report::clean_utf8(result.served.text()));
+  if (result.against_exact)
+    fmt::print("a plan of exactly these extents is {} as fast ({:.0f} % sure): what padding costs\n",
+               lab::ratio_text({1 / result.against_exact->ratio.median, 1 / result.against_exact->ratio.high,
+                                1 / result.against_exact->ratio.low, result.against_exact->ratio.level}),
+               result.against_exact->level * 100);
+  print_contention(result.latency.contention, "times are longer than on a quiet machine");
+  for (const std::string& input : result.inputs) fmt::print("input {}\n", report::clean_utf8(input));
+}
+
+Status run_in_buckets(const BenchOptions& options) {
+  if (options.model.path == "-")
+    return usage_error("--buckets needs a model in a file, not from standard input: it is read twice");
+  if (!options.against.empty() || !options.csv.empty() || options.on_request || options.bench.concurrency > 1)
+    return usage_error(
+        "--buckets measures one call at a time: leave --against, --csv, --on-request and --concurrency out");
+  HONE_ASSIGN(const auto buckets, read_buckets(options.buckets));
+  lab::BenchOptions bench = options.bench;
+  HONE_ASSIGN(bench.inputs, read_inputs(options.inputs));
+  bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
+  if (!options.no_cache) bench.timing_cache = runtime::TimingCache::default_path();
+  ModelOptions open = options.model, bound = options.model;
+  open.bindings.clear();
+  open.shapes.clear();
+  open.default_symbol = 0;
+  if (options.batch > 0) {
+    HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(options));
+    for (const std::string& symbol : symbols)
+      bound.bindings.push_back(fmt::format("{}={}", symbol, options.batch));
+  }
+  std::vector<std::string> assumed;
+  HONE_ASSIGN(const graph::Graph of_all, load_to_run(open, {}, bench.seed));
+  HONE_ASSIGN(const graph::Graph of_data, load_model(bound, shapes_of(bench.inputs), &assumed));
+  HONE_CHECK(check_names_of(bench.inputs, of_all, options.model.path));
+  ProgressBar bar("hone bench");
+  bench.progress = [&bar](double fraction, const std::string& what) {
+    bar.update(fraction, what);
+    return !interrupted();
+  };
+  auto result = lab::bench_buckets(of_all, of_data, buckets, bench);
+  if (!result.ok()) return result.error().within(options.model.path);
+  HONE_CHECK(check_mapped_files());
+  bar.finish();
+  nlohmann::ordered_json json = buckets_json(options, *result);
+  json["assumed"] = assumed_json(bound, assumed);
+  HONE_CHECK(write_json(options.json, json));
+  print_buckets(options, *result);
+  if (!assumed.empty()) fmt::print("with {}\n", report::clean_utf8(assumed_text(bound, assumed)));
+  return {};
+}
+
+// --- of a saved plan ---
+
+// What the plan has fixed, or has no model for.
+Status check_plan_options(const BenchOptions& options) {
+  const std::string& path = options.model.path;
+  const std::pair<bool, const char*> asked[] = {
+      {options.batch > 0, "--batch"},
+      {options.sweep || !options.batches.empty() || !options.concurrencies.empty(), "--sweep"},
+      {!options.against.empty(), "--against"},
+      {!options.disabled.empty(), "--disable"},
+      {!options.buckets.empty(), "--buckets"},
+      {!options.bench.overlap, "--no-overlap"}};
+  for (const auto& [given, name] : asked)
+    if (given)
+      return usage_error(
+          fmt::format("{}: {} is a plan, which is fixed; give the model that it was made from", name, path));
+  HONE_ASSIGN(const model::PlanFile file, model::read_plan(path));
+  HONE_CHECK(check_names_of(options.bench.inputs, file.graph, path));
+  return check_plan_line(options.model, file.about,
+                         options.device_option->given() ? &options.bench.device : nullptr,
+                         options.bench.threads);
+}
+
+Status bench_plan(BenchOptions options) {
+  HONE_CHECK(apply_memory(options.model));
+  HONE_ASSIGN(options.bench.inputs, read_inputs(options.inputs));
+  HONE_CHECK(check_plan_options(options));
+  if (options.on_request) {
+    HONE_ASSIGN(const lab::Workload step, lab::plan_ready_to_run(options.model.path, options.bench));
+    return answer_requests(step);
+  }
+  ProgressBar bar("hone bench");
+  options.bench.progress = [&bar](double fraction, const std::string& what) {
+    bar.update(fraction, what);
+    return !interrupted();
+  };
+  HONE_ASSIGN(const lab::BenchResult result, lab::bench_plan(options.model.path, options.bench));
+  options.bench.device = result.device;
+  bar.finish();
+  return give_result(options, result, nlohmann::ordered_json::object());
+}
+
 Status run_bench(const BenchOptions& options, Program& program) {
+  if (is_given_plan(options.model)) return bench_plan(options);
   HONE_CHECK(check_line(options));
+  if (!options.buckets.empty()) return run_in_buckets(options);
   if (options.sweep || !options.batches.empty() || !options.concurrencies.empty()) return run_sweep(options);
   ModelOptions model = options.model;
   // Both read the model again.
@@ -354,18 +479,14 @@ Status run_bench(const BenchOptions& options, Program& program) {
     return !interrupted();
   };
   if (options.on_request) {
-    const Status answered = answer_requests(graph, bench);
+    const auto step = lab::ready_to_run(graph, bench);
+    const Status answered = step.ok() ? answer_requests(*step) : step.error();
     return answered.ok() ? answered : answered.error().within(options.model.path);
   }
   auto result = lab::run_bench(graph, options.model.path, bench);
   if (!result.ok()) return result.error().within(options.model.path);
-  HONE_CHECK(check_mapped_files());
   bar.finish();
-  nlohmann::ordered_json json = result_json(options, *result);
-  json["assumed"] = assumed_json(model, assumed);
-  HONE_CHECK(write_json(options.json, json));
-  if (!options.csv.empty()) HONE_CHECK(write_file(options.csv, csv_of(*result)));
-  print_result(options, *result);
+  HONE_CHECK(give_result(options, *result, assumed_json(model, assumed)));
   if (!assumed.empty()) fmt::print("with {}\n", report::clean_utf8(assumed_text(model, assumed)));
   for (const lab::PeerResult& peer : result->against)
     if (!peer.numbers.passed) program.exit_code = 1;
@@ -376,10 +497,11 @@ Status run_bench(const BenchOptions& options, Program& program) {
 
 void add_bench_command(Program& program) {
   auto options = std::make_shared<BenchOptions>();
-  Command command = program.add("bench", "latency percentiles and throughput of a model, optimised",
-                                [options, &program] { return run_bench(*options, program); });
+  Command command =
+      program.add("bench", "latency percentiles and throughput of a model, optimised, or of a saved plan",
+                  [options, &program] { return run_bench(*options, program); });
   options->model.add_to(command);
-  add_device_to(command, &options->bench.device);
+  options->device_option = add_device_to(command, &options->bench.device);
   command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();
   command.option("--batch N", &options->batch, "what the symbolic first extent of the inputs stands for")
       .positive();
@@ -400,6 +522,7 @@ void add_bench_command(Program& program) {
       .option("--concurrencies LIST", &options->concurrencies,
               "the sweep's numbers of plans at once, as 1,2 (default: 1 to 4 by doubling)")
       .excludes("--concurrency");
+  add_buckets_to(command, &options->buckets);
   command.option("--against ort", &options->against, "another runtime to compare with, interleaved: ort")
       .one_of({"ort"});
   command.option("--ort-library FILE", &options->ort_library,

@@ -19,6 +19,7 @@
 #include "graph/random_seeds.h"
 #include "lab/machine.h"
 #include "model/onnx/reader.h"
+#include "model/plan/plan_file.h"
 #include "passes/pipeline.h"
 #include "plugin/plugin.h"
 #include "runtime/make_provider.h"
@@ -187,12 +188,21 @@ Status check_names_of(const std::map<std::string, Tensor>& tensors, const graph:
   return {};
 }
 
+Status apply_memory(const ModelOptions& options) {
+  if (options.memory.empty()) return {};
+  HONE_ASSIGN(const std::size_t bytes, bytes_of(options.memory));
+  set_memory_budget(bytes);
+  return {};
+}
+
 Result<graph::Graph> load_model(const ModelOptions& options, std::map<std::string, Shape> input_shapes,
                                 std::vector<std::string>* assumed) {
-  if (!options.memory.empty()) {
-    HONE_ASSIGN(const std::size_t bytes, bytes_of(options.memory));
-    set_memory_budget(bytes);
-  }
+  HONE_CHECK(apply_memory(options));
+  if (options.path != "-" && model::is_plan_file(options.path))
+    return usage_error(
+        fmt::format("{}: is a plan, not a model: hone run, bench and show take it as it is; give the "
+                    "ONNX file that it was made from for everything else",
+                    options.path));
   model::ReadOptions read;
   HONE_ASSIGN(read.operators, plugin::load_plugins(options.plugins));
   read.default_symbol = options.symbolic ? 0 : options.default_symbol;

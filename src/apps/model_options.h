@@ -35,6 +35,9 @@ struct ModelOptions {
   std::pair<Option, Option> add_shapes_to(Command command);
 };
 
+// From here on, tensors may take what --memory says.
+Status apply_memory(const ModelOptions& options);
+
 // Whether this process may use so many threads; 0: all of them. More than there are cores for would only wait
 // for each other, and what is measured would be that.
 Status check_threads(int threads);

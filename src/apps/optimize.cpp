@@ -1,4 +1,4 @@
-// hone optimize: the passes without the experiment.
+// hone optimize: the passes without the experiment. The result is a model for every runtime, or a plan for this machine.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,9 +10,13 @@
 #include "apps/model_options.h"
 #include "core/units.h"
 #include "lab/experiment/target.h"
+#include "lab/prepared.h"
+#include "lab/saved_plan.h"
+#include "lab/where_it_runs.h"
 #include "model/onnx/writer.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
+#include "runtime/execute.h"
 #include "runtime/interpreter.h"
 #include "runtime/make_provider.h"
 
@@ -23,6 +27,9 @@ namespace fs = std::filesystem;
 
 struct OptimizeOptions {
   ModelOptions model;
+  int threads = 0;
+  uint64_t seed = 1;
+  bool no_cache = false;
   std::string out;
   std::vector<std::string> disabled;
   std::vector<std::string> only;
@@ -38,14 +45,16 @@ void print_passes() {
     fmt::print("{:<26}{:<11}{:<15}{}\n", pass.name, pass.group, numerics_name(pass.numerics), pass.summary);
 }
 
+bool is_plan_wanted(const OptimizeOptions& options) { return fs::path(options.out).extension() == ".plan"; }
+
 // Before any work: a result that has nowhere to go is known now.
 Status check_paths(const OptimizeOptions& options) {
   if (options.model.path.empty()) return usage_error("optimize: which model? give the path of an ONNX file");
-  if (options.out.empty()) return usage_error("optimize: where to? give -o OUT.onnx");
+  if (options.out.empty()) return usage_error("optimize: where to? give -o OUT.onnx or -o OUT.plan");
   const fs::path out(options.out);
-  if (out.extension() == ".plan")
-    return unsupported(fmt::format("{}: plans cannot be saved yet; write the optimised model with -o {}",
-                                   options.out, out.stem().string() + ".onnx"));
+  if (is_plan_wanted(options) && options.model.symbolic)
+    return usage_error(
+        "--symbolic: a plan is for one shape of each input; leave it out, or write an ONNX file");
   std::error_code failed;
   if (fs::is_directory(out, failed))
     return usage_error(fmt::format("{}: is a folder; give the name of a file in it", options.out));
@@ -84,8 +93,8 @@ void print_left_out(const OptimizeOptions& options) {
           name);
 }
 
-void print_reports(const passes::PipelineResult& result, bool summary) {
-  for (const passes::PassReport& report : result.reports) {
+void print_reports(const std::vector<passes::PassReport>& reports, bool summary) {
+  for (const passes::PassReport& report : reports) {
     fmt::print("{:<26}{:<15}{:>4} changed{}\n", report.name, numerics_name(report.numerics),
                report.done.size(),
                report.missed.empty() ? "" : fmt::format(", {} not", report.missed.size()));
@@ -101,16 +110,16 @@ nlohmann::ordered_json notes_json(const std::vector<passes::Note>& notes) {
   return json;
 }
 
-nlohmann::ordered_json result_json(const OptimizeOptions& options, std::size_t before,
-                                   const passes::PipelineResult& result) {
+nlohmann::ordered_json result_json(const OptimizeOptions& options, std::size_t before, std::size_t after,
+                                   const std::vector<passes::PassReport>& reports) {
   nlohmann::ordered_json json;
   json["schema"] = 1;
   json["model"] = options.model.path;
   json["output"] = options.out;
   json["device"] = options.device;
-  json["nodes"] = {{"before", before}, {"after", all_nodes(result.graph)}};
+  json["nodes"] = {{"before", before}, {"after", after}};
   json["passes"] = nlohmann::ordered_json::array();
-  for (const passes::PassReport& report : result.reports) {
+  for (const passes::PassReport& report : reports) {
     json["passes"].push_back({{"name", report.name},
                               {"group", report.group},
                               {"numerics", numerics_name(report.numerics)},
@@ -119,6 +128,107 @@ nlohmann::ordered_json result_json(const OptimizeOptions& options, std::size_t b
                               {"pass_ms", report.pass_ms}});
   }
   return json;
+}
+
+passes::PipelineOptions pipeline_of(const OptimizeOptions& options) {
+  passes::PipelineOptions pipeline;
+  pipeline.disabled.insert(options.disabled.begin(), options.disabled.end());
+  pipeline.only.insert(options.only.begin(), options.only.end());
+  return pipeline;
+}
+
+void print_assumed(const OptimizeOptions& options, const std::vector<std::string>& assumed,
+                   const char* more) {
+  if (assumed.empty()) return;
+  fmt::print("{} is for {}{}\n", options.out, report::clean_utf8(assumed_text(options.model, assumed)), more);
+}
+
+// --- as ONNX ---
+
+Status write_model(const OptimizeOptions& options) {
+  std::vector<std::string> assumed;
+  HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
+  const std::size_t before = all_nodes(graph);
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
+  passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  context.target.takes.convolution_layout = Layout::kPlain;  // ONNX can say no other
+  passes::PipelineOptions pipeline = pipeline_of(options);
+  // What the device's kernels compute in is no reason to write the model in other types for other runtimes.
+  if (options.only.empty()) pipeline.disabled.insert("widen");
+  auto result = passes::run_pipeline(std::move(graph), context, pipeline);
+  if (!result.ok()) return result.error().within(options.model.path);
+  const std::size_t after = all_nodes(result->graph);
+  HONE_CHECK(check_may_write());
+  HONE_CHECK(model::write_onnx(result->graph, options.out));
+  nlohmann::ordered_json json = result_json(options, before, after, result->reports);
+  json["assumed"] = assumed_json(options.model, assumed);
+  HONE_CHECK(write_json(options.json, json));
+  print_reports(result->reports, options.summary);
+  print_left_out(options);
+  fmt::print("{}: {} nodes became {} (a group counts as one; ONNX holds its operators one by one)\n",
+             options.out, before, after);
+  print_assumed(options, assumed, "; --symbolic leaves it open");
+  return {};
+}
+
+// --- as a plan ---
+
+Result<std::unique_ptr<runtime::Plan>> choose_kernels(const graph::Graph& graph,
+                                                      const runtime::Provider& provider, bool no_cache) {
+  runtime::TimingCache cache =
+      no_cache ? runtime::TimingCache() : runtime::TimingCache::open(runtime::TimingCache::default_path());
+  ProgressBar bar("hone optimize");
+  const std::unique_ptr<runtime::Hold> hold = provider.hold();
+  HONE_ASSIGN(
+      std::unique_ptr<runtime::Plan> plan,
+      lab::compile_plan(
+          graph, provider, {},
+          {.cache = &cache, .progress = [&bar](std::size_t done, std::size_t total, const std::string& node) {
+             bar.update(static_cast<double>(done) / static_cast<double>(std::max(total, done + 1)),
+                        lab::choosing(done, total, node));
+             return !interrupted();
+           }}));
+  (void)cache.save();  // a convenience: the next run measures again if it could not be written
+  return plan;
+}
+
+nlohmann::ordered_json plan_json(const runtime::Plan& plan) {
+  nlohmann::ordered_json json = {{"steps", plan.steps().size()},
+                                 {"arena_bytes", plan.memory().arena_bytes},
+                                 {"weights_bytes", plan.memory().weights_bytes}};
+  json["on_host"] = host_json(lab::where_it_runs(plan));
+  return json;
+}
+
+Status write_as_plan(const OptimizeOptions& options) {
+  HONE_CHECK(check_threads(options.threads));
+  std::vector<std::string> assumed;
+  HONE_ASSIGN(graph::Graph graph, load_to_run(options.model, {}, options.seed, &assumed));
+  const std::size_t before = all_nodes(graph);
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
+  const passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  auto result = passes::run_pipeline(std::move(graph), context, pipeline_of(options));
+  if (!result.ok()) return result.error().within(options.model.path);
+  auto plan = choose_kernels(result->graph, *provider, options.no_cache);
+  if (!plan.ok()) return plan.error().within(options.model.path);
+  HONE_CHECK(check_may_write());
+  std::vector<std::string> stand_for;
+  for (const std::string& symbol : assumed)
+    stand_for.push_back(fmt::format("{} = {}", symbol, options.model.default_symbol));
+  HONE_CHECK(lab::save_plan(**plan, *provider, options.model.path, stand_for, options.out));
+  nlohmann::ordered_json json = result_json(options, before, all_nodes(result->graph), result->reports);
+  json["assumed"] = assumed_json(options.model, assumed);
+  json["plan"] = plan_json(**plan);
+  HONE_CHECK(write_json(options.json, json));
+  print_reports(result->reports, options.summary);
+  fmt::print("{}: {} nodes became a {}; {} of weights, {} for values\n", options.out, before,
+             report::clean_utf8(runtime::describe(**plan, *provider)),
+             format_bytes(static_cast<double>((*plan)->memory().weights_bytes)),
+             format_bytes(static_cast<double>((*plan)->memory().arena_bytes)));
+  for (const std::string& text : lab::where_texts(lab::where_it_runs(**plan)))
+    fmt::print("note: {}\n", report::clean_utf8(text));
+  print_assumed(options, assumed, "");
+  return {};
 }
 
 Status run_optimize(const OptimizeOptions& options) {
@@ -140,43 +250,24 @@ Status run_optimize(const OptimizeOptions& options) {
   for (const std::string& name : options.only)
     if (std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end())
       return usage_error(fmt::format("--only and --disable both name '{}'; give one of them", name));
-  std::vector<std::string> assumed;
-  HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
-  const std::size_t before = all_nodes(graph);
-  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {}));
-  passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
-  context.target.takes.convolution_layout = Layout::kPlain;  // ONNX can say no other
-  passes::PipelineOptions pipeline;
-  pipeline.disabled.insert(options.disabled.begin(), options.disabled.end());
-  pipeline.only.insert(options.only.begin(), options.only.end());
-  // What the device's kernels compute in is no reason to write the model in other types for other runtimes.
-  if (options.only.empty()) pipeline.disabled.insert("widen");
-  auto result = passes::run_pipeline(std::move(graph), context, pipeline);
-  if (!result.ok()) return result.error().within(options.model.path);
-  HONE_CHECK(check_may_write());
-  HONE_CHECK(model::write_onnx(result->graph, options.out));
-  nlohmann::ordered_json json = result_json(options, before, *result);
-  json["assumed"] = assumed_json(options.model, assumed);
-  HONE_CHECK(write_json(options.json, json));
-  print_reports(*result, options.summary);
-  print_left_out(options);
-  fmt::print("{}: {} nodes became {} (a group counts as one; ONNX holds its operators one by one)\n",
-             options.out, before, all_nodes(result->graph));
-  if (!assumed.empty())
-    fmt::print("{} is for {}; --symbolic leaves it open\n", options.out,
-               report::clean_utf8(assumed_text(options.model, assumed)));
-  return {};
+  return is_plan_wanted(options) ? write_as_plan(options) : write_model(options);
 }
 
 }  // namespace
 
 void add_optimize_command(Program& program) {
   auto options = std::make_shared<OptimizeOptions>();
-  Command command = program.add("optimize", "apply the passes to a model and write the result",
-                                [options] { return run_optimize(*options); });
+  Command command =
+      program.add("optimize", "apply the passes to a model and write the result, as a model or as a plan",
+                  [options] { return run_optimize(*options); });
   options->model.add_to(command).required(false);
   options->model.add_symbolic_to(command);
-  command.option("-o,--out FILE.onnx", &options->out, "the file to write: OUT.onnx").written();
+  command
+      .option("-o,--out FILE", &options->out,
+              "the file to write: OUT.onnx, or OUT.plan for hone to run on a machine like this one, with "
+              "kernels chosen "
+              "(docs/plans.md)")
+      .written();
   command
       .option("--device DEVICE", &options->device, "for whose kernels: what these take decides what is fused")
       .offers(device_names())
@@ -185,6 +276,10 @@ void add_optimize_command(Program& program) {
       .offers(pass_and_group_names());
   command.option("--only PASS", &options->only, "nothing but this pass or group (once for each)")
       .offers(pass_and_group_names());
+  command.option("--threads N", &options->threads, "threads that a plan is for (default: every core)")
+      .positive();
+  command.option("--seed N", &options->seed, "of random operators that have none, in a plan").with_default();
+  command.flag("--no-cache", &options->no_cache, "for a plan: neither read nor keep kernel timings");
   command.flag("--list", &options->list, "list the passes: group, numerics, what each does");
   command.flag("--summary", &options->summary, "the passes' counts, without each change");
   command.option("--json FILE", &options->json, "also write what each pass did to this file").written();

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bucket_options.h"
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "apps/saved_plan.h"
 #include "core/file.h"
 #include "core/file_names.h"
 #include "core/npy/npy.h"
@@ -25,8 +27,10 @@ struct RunOptions {
   std::string out;
   std::string json;
   std::string device = "cpu";
+  std::optional<Option> device_option;
   int threads = 0;
-  int64_t seed = -1;  // of random operators that have none; negative: drawn
+  std::vector<std::string> buckets;  // "batch=1,8,32"
+  int64_t seed = -1;                 // of random operators that have none; negative: drawn
 };
 
 // The model on inputs of these shapes. The chains by which exporters compute shapes fold away, exactly:
@@ -105,9 +109,65 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
   return rows;
 }
 
+// Outputs to files, and what is to be said of all data.
+Status write_results(const RunOptions& options, const graph::Graph& graph, const std::vector<Tensor>& inputs,
+                     const std::vector<Tensor>& results, const std::string& how,
+                     nlohmann::ordered_json served = nullptr) {
+  HONE_CHECK(check_may_write());
+  HONE_ASSIGN(auto outputs, write_outputs(graph, results, options.out));
+  fmt::print("{}\n", report::clean_utf8(how));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    print_not_finite("input", graph.value(graph.inputs()[i]).name, inputs[i]);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    print_not_finite("output", graph.value(graph.outputs()[i]).name, results[i]);
+  return write_json(options.json, {{"schema", 1},
+                                   {"model", options.model.path},
+                                   {"how", how},
+                                   {"served", std::move(served)},
+                                   {"outputs", std::move(outputs)}});
+}
+
+// Random numbers of a plan are those of the seeds that it was made with.
+Status run_plan(const RunOptions& options) {
+  if (!options.buckets.empty())
+    return usage_error(fmt::format("--buckets: {} is a plan, whose extents are fixed", options.model.path));
+  if (options.seed >= 0)
+    return usage_error(fmt::format("--seed: {} is a plan, whose seeds are fixed", options.model.path));
+  HONE_ASSIGN(auto given, read_inputs(options.inputs));
+  HONE_ASSIGN(const lab::SavedPlan saved,
+              load_given_plan(options.model, options.device_option->given() ? &options.device : nullptr,
+                              options.threads));
+  const graph::Graph& graph = saved.plan->graph();
+  HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
+  auto results = saved.plan->run(inputs);
+  if (!results.ok()) return results.error().within(options.model.path);
+  return write_results(options, graph, inputs, *results, runtime::describe(*saved.plan, *saved.provider));
+}
+
+// With the symbols left open: the inputs say which plan.
+Status run_in_buckets(const RunOptions& options) {
+  HONE_ASSIGN(auto given, read_inputs(options.inputs));
+  HONE_ASSIGN(const auto buckets, read_buckets(options.buckets));
+  HONE_ASSIGN(const graph::Graph graph,
+              load_to_run(options.model, {},
+                          options.seed < 0 ? std::nullopt : std::optional<uint64_t>(options.seed)));
+  HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
+  HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
+  lab::BucketOptions in_buckets;
+  in_buckets.buckets = buckets;
+  in_buckets.plan.autotune = false;  // one run does not repay measuring
+  auto plans = lab::BucketedPlans::make(graph, *provider, in_buckets);
+  if (!plans.ok()) return plans.error().within(options.model.path);
+  auto run = (*plans)->run(inputs);
+  if (!run.ok()) return run.error().within(options.model.path);
+  return write_results(options, graph, inputs, run->outputs, run->served.text(), served_json(run->served));
+}
+
 Status run_run(const RunOptions& options) {
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_device(options.device));
+  if (is_given_plan(options.model)) return run_plan(options);
+  if (!options.buckets.empty()) return run_in_buckets(options);
   HONE_ASSIGN(auto given, read_inputs(options.inputs));
   HONE_ASSIGN(const graph::Graph graph,
               load_simplified(options.model, shapes_of(given),
@@ -119,33 +179,24 @@ Status run_run(const RunOptions& options) {
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, *provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
-  HONE_CHECK(check_may_write());
-  HONE_ASSIGN(auto outputs, write_outputs(graph, execution->outputs, options.out));
-  fmt::print("{}\n", execution->how);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    print_not_finite("input", graph.value(graph.inputs()[i]).name, inputs[i]);
-  for (std::size_t i = 0; i < execution->outputs.size(); ++i)
-    print_not_finite("output", graph.value(graph.outputs()[i]).name, execution->outputs[i]);
-  return write_json(options.json, {{"schema", 1},
-                                   {"model", options.model.path},
-                                   {"how", execution->how},
-                                   {"outputs", std::move(outputs)}});
+  return write_results(options, graph, inputs, execution->outputs, execution->how);
 }
 
 }  // namespace
 
 void add_run_command(Program& program) {
   auto options = std::make_shared<RunOptions>();
-  Command command =
-      program.add("run", "run a model once on .npy inputs", [options] { return run_run(*options); });
+  Command command = program.add("run", "run a model, or a saved plan of one, once on .npy inputs",
+                                [options] { return run_run(*options); });
   options->model.default_symbol = 0;  // the given data have a shape
   options->model.add_to(command);
   command.option("--input NAME=FILE.npy", &options->inputs, "an input: NAME=FILE.npy (once for each input)");
   command.option("--out DIR", &options->out, "the folder for the outputs, one .npy each").required();
+  add_buckets_to(command, &options->buckets);
   command
       .option("--seed N", &options->seed, "of random operators that have none (default: drawn, and printed)")
       .not_negative();
-  add_device_to(command, &options->device);
+  options->device_option = add_device_to(command, &options->device);
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command
       .option("--json FILE", &options->json, "also write names, files and shapes of the outputs to this file")

@@ -12,6 +12,8 @@
 #include "apps/command.h"
 #include "apps/model_options.h"
 #include "apps/operators_page.h"
+#include "apps/saved_plan.h"
+#include "apps/show_plan.h"
 #include "core/units.h"
 #include "graph/text.h"
 #include "lab/ceilings/device_ceilings.h"
@@ -232,6 +234,16 @@ Result<lab::WhereItRuns> where_it_would_run(const graph::Graph& graph) {
   return lab::where_it_runs(optimised, *provider);
 }
 
+Status show_given_plan(const ShowOptions& options) {
+  if (options.floors || options.top > 0 || options.model.symbolic)
+    return usage_error(
+        fmt::format("--floors, --top and --symbolic are of models, and {} is a plan", options.model.path));
+  if (!options.model.bindings.empty() || !options.model.shapes.empty())
+    return usage_error(
+        fmt::format("--bind and --shape: {} is a plan, whose shapes are fixed", options.model.path));
+  return show_plan(options.model.path, options.text, options.json);
+}
+
 Status run_show(const ShowOptions& options) {
   if (options.operators) {
     fmt::print("{}", operators_page());
@@ -239,6 +251,7 @@ Status run_show(const ShowOptions& options) {
   }
   HONE_CHECK(check_device(options.device));
   if (options.model.path.empty()) return usage_error("show: which model? give the path of an ONNX file");
+  if (is_given_plan(options.model)) return show_given_plan(options);
   std::vector<std::string> assumed;
   HONE_ASSIGN(graph::Graph graph, load_model(options.model, {}, &assumed));
   if (options.text) {
@@ -274,8 +287,9 @@ Status run_show(const ShowOptions& options) {
 
 void add_show_command(Program& program) {
   auto options = std::make_shared<ShowOptions>();
-  Command command = program.add("show", "the graph of a model, readable: shapes, FLOPs, bytes, floors",
-                                [options] { return run_show(*options); });
+  Command command = program.add(
+      "show", "the graph of a model, readable: shapes, FLOPs, bytes, floors; of a saved plan, its kernels",
+      [options] { return run_show(*options); });
   options->model.add_to(command).required(false);
   options->model.add_symbolic_to(command);
   command.flag("--text", &options->text, "the graph in hone's text form instead");

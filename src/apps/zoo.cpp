@@ -65,6 +65,8 @@ void add_zoo_command(Program& program) {
       .positive();
   command.option("--size N", &options->zoo.size, "image side or sequence length (default: the model's)")
       .positive();
+  command.flag("--open-length", &options->zoo.open_length,
+               "of models of text: leave the length of the sequence open, as the symbol 'sequence'");
   command.flag("--list", &options->list, "list the models");
   command.option("--json FILE", &options->json, "also write what was made to this file").written();
 }

@@ -45,7 +45,9 @@ std::string real(double value, bool single) {
 
 class Printer {
  public:
-  Printer(const Graph& graph, Constants constants) : graph_(graph), constants_(constants) {}
+  // `beside` null: all data within the text.
+  Printer(const Graph& graph, Constants constants, std::vector<Tensor>* beside = nullptr)
+      : graph_(graph), constants_(constants), beside_(beside) {}
 
   std::string run(int depth) {
     depth_ = depth;
@@ -112,6 +114,7 @@ class Printer {
       return text + (elided ? ", …)" : ")");
     }
     if (elided) return "hex\"…\"";
+    if (!few && beside_ != nullptr) return fmt::format("beside({})", place_beside(tensor));
     std::string text = "hex\"";
     text.reserve(tensor.bytes() * 2 + 8);
     for (uint8_t byte : std::span(static_cast<const uint8_t*>(tensor.data()), tensor.bytes())) {
@@ -120,6 +123,16 @@ class Printer {
       text += kDigits[byte & 15];
     }
     return text + '"';
+  }
+
+  std::size_t place_beside(const Tensor& tensor) const {
+    const auto same = [&](const Tensor& other) {
+      return std::as_const(other).data() == tensor.data() && other.bytes() == tensor.bytes();
+    };
+    const auto found = std::find_if(beside_->begin(), beside_->end(), same);
+    const auto index = static_cast<std::size_t>(found - beside_->begin());
+    if (found == beside_->end()) beside_->push_back(tensor);
+    return index;
   }
 
   static std::string strings(const Tensor& tensor, bool elided) {
@@ -193,12 +206,13 @@ class Printer {
     text += " " + quoted(node.name);
     if (node.provenance.size() != 1 || node.provenance[0] != node.name)
       text += " from " + list("strings", node.provenance, [](const auto& s) { return quoted(s); });
-    for (const auto& body : node.bodies) text += " " + Printer(*body, constants_).run(depth_ + 1);
+    for (const auto& body : node.bodies) text += " " + Printer(*body, constants_, beside_).run(depth_ + 1);
     line(text);
   }
 
   const Graph& graph_;
   Constants constants_;
+  std::vector<Tensor>* beside_;
   int depth_ = 0;
   std::string out_;
   std::vector<bool> printed_;
@@ -272,6 +286,10 @@ struct Comparison {
 }  // namespace
 
 std::string print(const Graph& graph, Constants constants) { return Printer(graph, constants).run(0) + "\n"; }
+
+std::string print(const Graph& graph, std::vector<Tensor>& beside) {
+  return Printer(graph, Constants::kFull, &beside).run(0) + "\n";
+}
 
 bool same_graph(const Graph& a, const Graph& b) { return Comparison{true}.same(a, b); }
 bool equivalent(const Graph& a, const Graph& b) { return Comparison{false}.same(a, b); }

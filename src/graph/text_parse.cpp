@@ -14,11 +14,11 @@
 namespace hone::graph {
 namespace {
 
-constexpr int kMaxDepth = 64;  // of bodies within bodies
+constexpr int kMaxDepth = 64;  // of bodies within bodies, and of types within types
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, const DataBeside& beside) : text_(text), beside_(beside) {}
 
   Result<Graph> run() {
     auto graph = parse_graph(0);
@@ -135,11 +135,12 @@ class Parser {
   }
 
   // --- types ---
-  Result<TensorType> type() {
+  Result<TensorType> type(int depth = 0) {
+    if (depth > kMaxDepth) return error("types nested too deeply");
     for (auto [open, kind] :
          {std::pair{"sequence(", TypeKind::kSequence}, {"optional(", TypeKind::kOptional}}) {
       if (!accept(open)) continue;
-      HONE_ASSIGN(TensorType inner, type());
+      HONE_ASSIGN(TensorType inner, type(depth + 1));
       HONE_CHECK(expect(")"));
       inner.kind = kind;
       return inner;
@@ -187,6 +188,8 @@ class Parser {
     if (!type.is_static()) return error("a constant needs a known shape");
     HONE_ASSIGN(const int64_t count, checked_element_count(type.shape()));
     if (accept("strings(")) return strings(type, count);
+    if (type.dtype == DType::kString) return error("text has no form but strings()");
+    if (accept("beside(")) return beside(type, count);
     // Untrusted text: never allocate more than the text can hold.
     if (static_cast<std::size_t>(count) > text_.size())
       return error("a constant with fewer elements than its type says");
@@ -210,6 +213,18 @@ class Parser {
     HONE_CHECK(expect("\""));
     return tensor;
   }
+  Result<Tensor> beside(const TensorType& type, int64_t count) {
+    HONE_ASSIGN(const int64_t index, integer());
+    HONE_CHECK(expect(")"));
+    if (index < 0 || static_cast<std::size_t>(index) >= beside_.blocks.size())
+      return error(fmt::format("there is no block {} of data", index));
+    const std::span<const std::byte> block = beside_.blocks[static_cast<std::size_t>(index)];
+    if (block.size() / dtype_size(type.dtype) != static_cast<std::size_t>(count) ||
+        block.size() % dtype_size(type.dtype) != 0)
+      return error(
+          fmt::format("block {} of data has {} bytes, which are no {}", index, block.size(), type.text()));
+    return Tensor::borrowed(type.dtype, type.shape(), block.data(), beside_.owner);
+  }
   Result<Tensor> strings(const TensorType& type, int64_t count) {
     std::vector<std::string> values;
     while (!accept(")")) {
@@ -230,7 +245,7 @@ class Parser {
   }
   Status element(Tensor& tensor, int64_t i) {
     const std::string text = number_text();
-    if (is_float(tensor.dtype())) {
+    if (is_float(tensor.dtype()) || is_complex(tensor.dtype())) {
       HONE_ASSIGN(const double value, to_real(text));
       if (tensor.dtype() == DType::kF32)
         store(tensor, i, static_cast<float>(value));
@@ -447,11 +462,14 @@ class Parser {
   }
 
   std::string_view text_;
+  const DataBeside& beside_;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
-Result<Graph> parse(std::string_view text) { return Parser(text).run(); }
+Result<Graph> parse(std::string_view text) { return parse(text, {}); }
+
+Result<Graph> parse(std::string_view text, const DataBeside& beside) { return Parser(text, beside).run(); }
 
 }  // namespace hone::graph

@@ -16,12 +16,7 @@ namespace {
 constexpr std::size_t kNamedUses = 5;
 
 OtherwiseRun describe_use(const graph::Graph& graph, const graph::Node& node, std::string why) {
-  OtherwiseRun use{node.name, node.op, {}, std::move(why)};
-  if (const auto kind = graph::group_kind(node)) {
-    std::string held;
-    for (const graph::Node& part : node.bodies[0]->nodes()) held += (held.empty() ? "" : ", ") + part.op;
-    use.op = fmt::format("{} group ({})", graph::group_kind_name(*kind), held);
-  }
+  OtherwiseRun use{node.name, operator_text(node), {}, std::move(why)};
   for (const graph::ValueId output : node.outputs) {
     if (!output.valid()) continue;
     use.type = graph.type(output).text();
@@ -42,6 +37,14 @@ std::string text_of(const std::vector<OtherwiseRun>& uses, std::size_t operators
 }
 
 }  // namespace
+
+std::string operator_text(const graph::Node& node) {
+  const auto kind = graph::group_kind(node);
+  if (!kind) return node.op;
+  std::string held;
+  for (const graph::Node& part : node.bodies[0]->nodes()) held += (held.empty() ? "" : ", ") + part.op;
+  return fmt::format("{} group ({})", graph::group_kind_name(*kind), held);
+}
 
 WhereItRuns where_it_runs(const runtime::Plan& plan) {
   WhereItRuns where;

@@ -15,7 +15,7 @@ namespace hone::lab {
 // One operator that no kernel of the provider runs.
 struct OtherwiseRun {
   std::string node;  // its name
-  std::string op;    // "NonZero"; of a group what it holds: "pointwise group (Add, NonZero)"
+  std::string op;    // operator_text() of it
   std::string type;  // of its first output: "f16[1,32,112,112]"
   std::string why;   // of a step of the host: "decides at run time what runs"
 };
@@ -29,6 +29,8 @@ struct WhereItRuns {
 };
 
 WhereItRuns where_it_runs(const runtime::Plan& plan);
+// "NonZero"; of a group what it holds: "pointwise group (Add, NonZero)".
+std::string operator_text(const graph::Node& node);
 // Without a plan: what the provider says of each node of an optimised graph.
 WhereItRuns where_it_runs(const graph::Graph& graph, const runtime::Provider& provider);
 

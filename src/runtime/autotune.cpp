@@ -66,6 +66,17 @@ std::vector<Contender*> run_round(const std::vector<Contender*>& running, const 
   return left;
 }
 
+// What the options say of `node`, which is one of `graph`'s; null where they say nothing.
+const graph::KernelChoice* told_kernel(const Graph& graph, const Node& node,
+                                       const graph::PlanChoices* choices) {
+  if (choices == nullptr) return nullptr;
+  const graph::NodeId id{static_cast<uint32_t>(&node - graph.nodes().data())};
+  const auto found = std::lower_bound(
+      choices->kernels.begin(), choices->kernels.end(), id,
+      [](const graph::KernelChoice& choice, graph::NodeId wanted) { return choice.node < wanted; });
+  return found != choices->kernels.end() && found->node == id ? &*found : nullptr;
+}
+
 }  // namespace
 
 double Contender::estimate(const ReadingRules& rules) const {
@@ -150,9 +161,10 @@ Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candi
   for (const Candidate& candidate : candidates) {
     auto kernel = make(candidate, node);
     if (kernel.ok())
-      return Chosen{std::move(*kernel), candidates.size() == 1
-                                            ? "only candidate"
-                                            : "first of " + std::to_string(candidates.size())};
+      return Chosen{
+          std::move(*kernel),
+          candidates.size() == 1 ? "only candidate" : "first of " + std::to_string(candidates.size()),
+          candidate.name, static_cast<uint32_t>(candidates.size())};
     last = kernel.error();
   }
   return last;
@@ -161,10 +173,33 @@ Result<Chosen> Tuner::first_that_can_be_made(const std::vector<Candidate>& candi
 Result<std::vector<Candidate>> Tuner::candidates_of(const Graph& graph, const graph::Node& node) const {
   if (const std::string why = why_on_host(graph, node); !why.empty())
     return unsupported("unsupported: no kernel of a device takes it: " + why);
-  return provider_.candidates(graph, node, share_);
+  HONE_ASSIGN(std::vector<Candidate> candidates, provider_.candidates(graph, node, share_));
+  const graph::KernelChoice* const told = told_kernel(graph, node, options_.choices);
+  if (told == nullptr) return candidates;
+  std::erase_if(candidates, [&](const Candidate& candidate) { return candidate.name != told->candidate; });
+  if (candidates.empty())
+    return unsupported(
+        fmt::format("kernel '{}' was chosen for it, which provider {} does not offer here; choose anew",
+                    told->candidate, provider_.name()));
+  candidates.resize(1);
+  return candidates;
+}
+
+Result<Chosen> Tuner::choose_as_told(const Graph& graph, const Node& node) {
+  const graph::KernelChoice& told = *told_kernel(graph, node, options_.choices);
+  HONE_ASSIGN(const std::vector<Candidate> candidates, candidates_of(graph, node));
+  HONE_ASSIGN(Chosen chosen, first_that_can_be_made(candidates, node));
+  chosen.of = told.of;
+  chosen.microseconds = told.microseconds;
+  if (told.of > 1)
+    chosen.why = told.microseconds > 0
+                     ? fmt::format("fastest of {} when it was chosen: {:.1f} µs", told.of, told.microseconds)
+                     : fmt::format("first of {} when it was chosen", told.of);
+  return chosen;
 }
 
 Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
+  if (options_.choices != nullptr) return choose_as_told(graph, node);
   HONE_ASSIGN(const std::vector<Candidate> candidates, candidates_of(graph, node));
   if (!options_.autotune || candidates.size() < 2) return first_that_can_be_made(candidates, node);
   if (const auto known = cache_.find(key_, node_signature(graph, node))) {
@@ -172,8 +207,10 @@ Result<Chosen> Tuner::choose(const Graph& graph, const Node& node) {
       if (candidate.name != known->candidate) continue;
       auto kernel = make(candidate, node);
       if (kernel.ok())
-        return Chosen{std::move(*kernel), fmt::format("fastest of {} (remembered): {:.1f} µs",
-                                                      candidates.size(), known->microseconds)};
+        return Chosen{
+            std::move(*kernel),
+            fmt::format("fastest of {} (remembered): {:.1f} µs", candidates.size(), known->microseconds),
+            candidate.name, static_cast<uint32_t>(candidates.size()), known->microseconds};
     }
   }
   return measure(graph, node, candidates);
@@ -217,7 +254,8 @@ Result<Chosen> Tuner::measure(const Graph& graph, const Node& node,
   const double next = times.empty() ? kInfinity : *std::min_element(times.begin(), times.end());
   if (time < kInfinity) cache_.put(key_, node_signature(graph, node), {made[best]->name, time});
   return Chosen{std::move(kernels[best]),
-                fmt::format("fastest of {}: {:.1f} µs, next {:.1f} µs", candidates.size(), time, next)};
+                fmt::format("fastest of {}: {:.1f} µs, next {:.1f} µs", candidates.size(), time, next),
+                made[best]->name, static_cast<uint32_t>(candidates.size()), time < kInfinity ? time : 0};
 }
 
 Result<double> Tuner::seconds_now(const Graph& graph, const Node& node) {

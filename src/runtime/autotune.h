@@ -21,6 +21,9 @@ namespace hone::runtime {
 struct Chosen {
   std::unique_ptr<Kernel> kernel;
   std::string why;  // "only candidate", "fastest of 3: 41.0 µs, next 55.2 µs", "fastest of 3 (remembered)"
+  std::string candidate = {};
+  uint32_t of = 1;          // candidates
+  double microseconds = 0;  // of one run, where it was measured
 };
 
 // Bytes that one step of `graph` goes through: its constants, and activations in a buffer reused. What a node
@@ -75,6 +78,7 @@ class Tuner {
  private:
   // An error for what only the host can run.
   Result<std::vector<Candidate>> candidates_of(const graph::Graph& graph, const graph::Node& node) const;
+  Result<Chosen> choose_as_told(const graph::Graph& graph, const graph::Node& node);
   Result<Chosen> first_that_can_be_made(const std::vector<Candidate>& candidates, const graph::Node& node);
   Result<std::unique_ptr<Kernel>> make(const Candidate& candidate, const graph::Node& node);
   Result<Chosen> measure(const graph::Graph& graph, const graph::Node& node,

@@ -9,7 +9,8 @@
 namespace hone::runtime {
 
 Result<std::unique_ptr<HostStep>> HostStep::make(const graph::Graph& graph, const graph::Node& node,
-                                                 const Provider& provider, const PlanOptions& options) {
+                                                 const Provider& provider, const PlanOptions& options,
+                                                 std::span<const graph::PlanChoices> told) {
   std::unique_ptr<HostStep> step(new HostStep(node));
   if (!is_control(node)) {
     HONE_ASSIGN(step->shaped_, ShapedPlans::make(graph, node, provider));
@@ -22,6 +23,7 @@ Result<std::unique_ptr<HostStep>> HostStep::make(const graph::Graph& graph, cons
     Body& body = step->bodies_.emplace_back();
     HONE_ASSIGN(SpecialisedBody special, specialise_body(graph, node, i));
     body.given = std::move(special.given);
+    of_bodies.choices = options.choices != nullptr ? &told[i] : nullptr;
     HONE_ASSIGN(body.plan, Plan::compile(std::move(special.graph), provider, of_bodies));
   }
   return step;
@@ -40,6 +42,12 @@ Result<std::vector<Tensor>> HostStep::run(std::span<const Tensor> inputs) {
   return run_control(node_, inputs, [this](std::size_t body, std::span<const Tensor> given) {
     return run_body(bodies_[body], given);
   });
+}
+
+std::vector<graph::PlanChoices> HostStep::choices() const {
+  std::vector<graph::PlanChoices> all;
+  for (const Body& body : bodies_) all.push_back(body.plan->choices());
+  return all;
 }
 
 std::string HostStep::implementation() const {

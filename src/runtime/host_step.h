@@ -21,15 +21,17 @@ namespace hone::runtime {
 class HostStep {
  public:
   // For a node of `graph`, which lies on the host (host_border.h). Bodies are compiled for `provider`, which
-  // must outlive this.
+  // must outlive this. `told`: what is chosen for each body, where options.choices is given.
   static Result<std::unique_ptr<HostStep>> make(const graph::Graph& graph, const graph::Node& node,
-                                                const Provider& provider, const PlanOptions& options);
+                                                const Provider& provider, const PlanOptions& options,
+                                                std::span<const graph::PlanChoices> told = {});
 
   // Inputs in the node's order, undefined where an optional one is absent; bodies' captures last.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
   // "interpreted", "bodies: a plan of 12 steps; …".
   std::string implementation() const;
+  std::vector<graph::PlanChoices> choices() const;  // of each body
 
  private:
   // A body, compiled; inputs that are always the same constant are part of it.

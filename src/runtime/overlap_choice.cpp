@@ -103,6 +103,7 @@ Status write_inputs(Plan& plan) {
 struct Trial {
   bool overlap = false;
   std::string why;
+  double microseconds = 0;  // of the faster way
 };
 
 // Both ways, unless the cache remembers it.
@@ -113,7 +114,8 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
   if (options.cache != nullptr) {
     if (const auto known = options.cache->find(device, signature))
       return Trial{known->candidate == kOverlap,
-                   fmt::format("{} {:.1f} µs (remembered)", known->candidate, known->microseconds)};
+                   fmt::format("{} {:.1f} µs (remembered)", known->candidate, known->microseconds),
+                   known->microseconds};
   }
   PlanOptions each = options;
   each.progress = nullptr;
@@ -131,10 +133,9 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
   trial.overlap = times.overlap_ns < std::min(kMargin * times.in_order_ns, times.in_order_ns - kLeastGainNs);
   trial.why = fmt::format("{} {:.1f} µs, {} {:.1f} µs", kOverlap, times.overlap_ns / 1e3, kInOrder,
                           times.in_order_ns / 1e3);
+  trial.microseconds = std::min(times.overlap_ns, times.in_order_ns) / 1e3;
   if (options.cache != nullptr)
-    options.cache->put(
-        device, signature,
-        {trial.overlap ? kOverlap : kInOrder, std::min(times.overlap_ns, times.in_order_ns) / 1e3});
+    options.cache->put(device, signature, {trial.overlap ? kOverlap : kInOrder, trial.microseconds});
   return trial;
 }
 
@@ -171,6 +172,20 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
   return times;
 }
 
+Result<std::vector<OverlapChoice>> as_told(const graph::PlanChoices& told, const Provider& provider) {
+  std::vector<OverlapChoice> choices;
+  for (const graph::LaneChoice& section : told.sections) {
+    if (section.lanes.size() > static_cast<std::size_t>(provider.lanes()))
+      return unsupported(
+          fmt::format("{} lanes side by side were chosen, and provider {} has {} here; choose anew",
+                      section.lanes.size(), provider.name(), provider.lanes()));
+    std::string why = "when it was chosen";
+    if (section.microseconds > 0) why += fmt::format(", {} {:.1f} µs", kOverlap, section.microseconds);
+    choices.push_back({{section.first, section.last, section.lanes}, std::move(why), section.microseconds});
+  }
+  return choices;
+}
+
 }  // namespace
 
 Result<Graph> graph_of_section(const Graph& graph, const Section& section) {
@@ -202,6 +217,7 @@ Result<Graph> graph_of_section(const Graph& graph, const Section& section) {
 
 Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const graph::BufferAssignment& buffers,
                                                   const Provider& provider, const PlanOptions& options) {
+  if (options.choices != nullptr) return as_told(*options.choices, provider);
   std::vector<OverlapChoice> choices;
   const bool always = options.overlap == Overlap::kAlways;
   if (options.overlap == Overlap::kNever || provider.lanes() < 2 || (!always && !options.autotune))
@@ -212,11 +228,11 @@ Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const grap
     for (NodeTime& time : times) time.team_us = 1e3 * std::max(1.0, time.team_us);
   }
   for (Section& section : choose_sections(graph, buffers, times, provider.lanes(), always ? 0 : kSectionUs)) {
-    Trial trial{true, "wherever it can be done"};
+    Trial trial{true, "wherever it can be done", 0};
     if (!always) {
       HONE_ASSIGN(trial, try_section(graph, section, provider, options));
     }
-    if (trial.overlap) choices.push_back({std::move(section), std::move(trial.why)});
+    if (trial.overlap) choices.push_back({std::move(section), std::move(trial.why), trial.microseconds});
   }
   return choices;
 }

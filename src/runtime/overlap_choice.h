@@ -17,10 +17,11 @@ namespace hone::runtime {
 
 struct OverlapChoice {
   Section section;
-  std::string why;  // "side by side 41.0 µs, one after another 60.2 µs"
+  std::string why;          // "side by side 41.0 µs, one after another 60.2 µs"
+  double microseconds = 0;  // side by side, where it was measured
 };
 
-// The sections that are faster in lanes by more than a few percent; all that there can be where
+// The sections that options.choices names, where it is given; otherwise the sections that are faster in lanes by more than a few percent; all that there can be where
 // options.overlap says so. options.cache must be given, and remembers the trials by the nodes' signatures and
 // how they are connected.
 Result<std::vector<OverlapChoice>> choose_overlap(const graph::Graph& graph,

@@ -249,32 +249,45 @@ PlanMemory Plan::memory() const {
   return memory;
 }
 
-Status Plan::write(std::size_t i, const Tensor& tensor) {
-  const ValueId id = state_->graph.inputs()[i];
-  const graph::Value& value = state_->graph.value(id);
+graph::PlanChoices Plan::choices() const {
+  graph::PlanChoices choices;
+  for (std::size_t i = 0; i < state_->steps.size(); ++i) {
+    const PlanStep& step = state_->steps[i];
+    choices.kernels.push_back({step.node, step.candidate, step.microseconds, step.candidates, {}});
+    if (step.on_host) choices.kernels.back().bodies = state_->host_steps[i]->choices();
+  }
+  for (std::size_t i = 0; i < state_->sections.size(); ++i) {
+    const Section& section = state_->sections[i];
+    choices.sections.push_back({section.first, section.last, section.lanes, state_->section_us[i]});
+  }
+  return choices;
+}
+
+Status Plan::State::write(std::size_t i, const Tensor& tensor) {
+  const ValueId id = graph.inputs()[i];
+  const graph::Value& value = graph.value(id);
   if (!is_of(tensor, value.type))
     return invalid(fmt::format("input '{}': the plan is for {}, not for {}{}", value.name, value.type.text(),
                                dtype_name(tensor.dtype()), shape_text(tensor.shape())));
   if (!graph::has_place(value.type)) {
-    HONE_ASSIGN(state_->loose[id.index], copy_of(tensor));
+    HONE_ASSIGN(loose[id.index], copy_of(tensor));
     return {};
   }
   return write_bytes(i, {static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
 }
 
-Status Plan::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
-  const ValueId id = state_->graph.inputs()[i];
-  const graph::Value& value = state_->graph.value(id);
+Status Plan::State::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
+  const ValueId id = graph.inputs()[i];
+  const graph::Value& value = graph.value(id);
   if (!graph::has_place(value.type))
     return invalid(fmt::format("input '{}' has type {}: give a tensor, which has a shape", value.name,
                                value.type.text()));
   if (bytes.size() != value.type.storage_bytes())
     return invalid(fmt::format("input '{}' ({}) takes {} bytes, not {}", value.name, value.type.text(),
                                value.type.storage_bytes(), bytes.size()));
-  if (!value.type.device.is_host())
-    return state_->queue->copy_in(state_->writable[id.index], bytes.data(), bytes.size());
-  HONE_CHECK(state_->queue->wait());  // for a run that reads it
-  if (!bytes.empty()) std::memcpy(state_->writable[id.index], bytes.data(), bytes.size());
+  if (!value.type.device.is_host()) return queue->copy_in(writable[id.index], bytes.data(), bytes.size());
+  HONE_CHECK(queue->wait());  // for a run that reads it
+  if (!bytes.empty()) std::memcpy(writable[id.index], bytes.data(), bytes.size());
   return {};
 }
 
@@ -292,40 +305,102 @@ Result<Tensor> Plan::State::read(ValueId id, const std::byte* from) const {
   return result;
 }
 
-Result<Tensor> Plan::read(std::size_t i) const {
-  return state_->read(state_->graph.outputs()[i], state_->output_at[i]);
-}
-
-Result<Tensor> Plan::read_input(std::size_t i) const {
-  const ValueId id = state_->graph.inputs()[i];
-  return state_->read(id, state_->addresses[id.index]);
-}
-
-Result<std::vector<Tensor>> Plan::read_all() const {
+Result<std::vector<Tensor>> Plan::State::read_all() const {
   std::vector<Tensor> all;
-  for (std::size_t i = 0; i < state_->graph.outputs().size(); ++i) {
-    HONE_ASSIGN(Tensor output, read(i));
+  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
+    HONE_ASSIGN(Tensor output, read(graph.outputs()[i], output_at[i]));
     all.push_back(std::move(output));
   }
   return all;
 }
 
-Status Plan::start() { return state_->start(); }
+Status Plan::State::run() {
+  std::optional<Scope> whole;
+  if (marks) whole.emplace(ScopeListener::Kind::kStep, 0U);
+  HONE_CHECK(start());
+  return finish();
+}
 
-Status Plan::finish() { return state_->finish(); }
+// --- one thread at a time ---
+
+namespace {
+
+// The plan's, for as long as it lives; not ok() where another thread has it.
+class Use {
+ public:
+  explicit Use(std::atomic<bool>& in_use)
+      : in_use_(in_use), ok_(!in_use.exchange(true, std::memory_order_acquire)) {}
+  ~Use() {
+    if (ok_) in_use_.store(false, std::memory_order_release);
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  bool ok() const { return ok_; }
+
+ private:
+  std::atomic<bool>& in_use_;
+  bool ok_;
+};
+
+Error in_use_elsewhere() {
+  return invalid(
+      "the plan is in use by another thread; a plan runs once at a time: take turns, or make one for each "
+      "thread");
+}
+
+}  // namespace
+
+Status Plan::write(std::size_t i, const Tensor& tensor) {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->write(i, tensor) : in_use_elsewhere();
+}
+
+Status Plan::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->write_bytes(i, bytes) : in_use_elsewhere();
+}
+
+Result<Tensor> Plan::read(std::size_t i) const {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
+  return state_->read(state_->graph.outputs()[i], state_->output_at[i]);
+}
+
+Result<Tensor> Plan::read_input(std::size_t i) const {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
+  const ValueId id = state_->graph.inputs()[i];
+  return state_->read(id, state_->addresses[id.index]);
+}
+
+Result<std::vector<Tensor>> Plan::read_all() const {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
+  return state_->read_all();
+}
+
+Status Plan::start() {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->start() : in_use_elsewhere();
+}
+
+Status Plan::finish() {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->finish() : in_use_elsewhere();
+}
 
 Status Plan::run() {
-  std::optional<Scope> whole;
-  if (state_->marks) whole.emplace(ScopeListener::Kind::kStep, 0U);
-  HONE_CHECK(start());
-  return state_->finish();
+  const Use use(state_->in_use);
+  return use.ok() ? state_->run() : in_use_elsewhere();
 }
 
 Result<std::vector<Tensor>> Plan::run(std::span<const Tensor> inputs) {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
   HONE_CHECK(check_inputs(state_->graph, inputs));
-  for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(write(i, inputs[i]));
-  HONE_CHECK(run());
-  return read_all();
+  for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(state_->write(i, inputs[i]));
+  HONE_CHECK(state_->run());
+  return state_->read_all();
 }
 
 }  // namespace hone::runtime

@@ -1,7 +1,9 @@
 // A plan: a graph with static shapes lowered for one provider. Kernels, order and memory offsets are fixed
 // when it is made; arena, constants, inputs and outputs lie in the provider's device, and running it
-// allocates nothing. Not thread-safe: one run at a time (several plans may run side by side, each with a
-// queue of its own). A plan may outlive its provider.
+// allocates nothing. One thread at a time: a call that comes while another thread's is under way changes nothing and is an
+// error that says so (several plans may run side by side, each with a queue of its own). What one thread writes another may
+// write over before it runs: who shares a plan takes turns with run(inputs), which is one call. A plan may outlive its
+// provider.
 #pragma once
 
 #include <memory>
@@ -12,6 +14,7 @@
 #include "core/result.h"
 #include "core/tensor.h"
 #include "graph/graph.h"
+#include "graph/plan_choices.h"
 #include "runtime/kernel.h"
 #include "runtime/provider.h"
 
@@ -35,6 +38,9 @@ struct PlanOptions {
   Overlap overlap = Overlap::kMeasured;
   std::size_t step_bytes = 0;    // that a step touches: how cold kernels are timed; 0: found from the graph
   TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
+  // What an earlier plan of this very graph chose on such a provider (Plan::choices): obeyed, and nothing is measured.
+  // An error where they are of another graph, or the provider offers them no more. May be null.
+  const graph::PlanChoices* choices = nullptr;
   bool check_numbers =
       false;          // after each step, look for NaN and Inf that its inputs did not have (debugging)
   bool marks = true;  // false: no scopes, for a plan that is part of another's step
@@ -59,6 +65,11 @@ struct PlanStep {
   std::size_t packed_bytes = 0;
   bool reference = false;  // the provider has no kernel: the interpreter stands in
   std::string choice;      // why this kernel: "fastest of 3: …", "only candidate"
+  // The same for PlanOptions::choices of a later plan: the provider's name for the kernel, of how many, and one run's
+  // time where it was measured.
+  std::string candidate;
+  uint32_t candidates = 1;
+  double microseconds = 0;
   // Steps that run side by side have lanes, each one thread; a step with one lane has all threads.
   int lane = 0;
   int lanes = 1;
@@ -90,6 +101,8 @@ class Plan {
   const graph::Graph& graph() const;
   std::span<const PlanStep> steps() const;
   PlanMemory memory() const;
+  // For a later plan of graph(), the border with the host drawn.
+  graph::PlanChoices choices() const;
 
   // Input and output number `i`, copied to and from the device. What is written stays for every later run;
   // what is read is of the last one. A tensor of another type or size is an error.

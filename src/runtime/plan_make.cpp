@@ -8,6 +8,7 @@
 #include "runtime/copy_kernel.h"
 #include "runtime/host_border.h"
 #include "runtime/host_device.h"
+#include "runtime/interpret_control.h"
 #include "runtime/plan_state.h"
 #include "runtime/timing_cache.h"
 
@@ -59,8 +60,8 @@ Status Plan::State::make_ahead(Tuner& tuner, const Provider& provider, const Pla
   std::vector<const Node*> nodes;
   for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
-    if (!buffers.elided(NodeId{i}) && !runs_on_host(graph, node) && node.op != "hone.CopyTo")
-      nodes.push_back(&node);
+    const bool elsewhere = runs_on_host(graph, node) || node.op == "hone.CopyTo";
+    if (!buffers.elided(NodeId{i}) && !elsewhere && !told_to_lane(options, NodeId{i})) nodes.push_back(&node);
   }
   const auto go_on = [&](std::size_t made, std::size_t of) {
     if (!options.may_go_on()) return false;
@@ -85,6 +86,10 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
       HONE_CHECK(add_host_step(NodeId{i}, provider, options));
       continue;
     }
+    if (told_to_lane(options, NodeId{i})) {
+      add_step(NodeId{i});
+      continue;
+    }
     auto chosen = choose(node, tuner);
     if (!chosen.ok() && chosen.error().code == ErrorCode::kCancelled) return chosen.error();
     if (!chosen.ok()) return chosen.error().within(fmt::format("node '{}' ({})", node.name, node.op));
@@ -94,6 +99,14 @@ Status Plan::State::make_kernels(const Provider& provider, const PlanOptions& op
   at_node = total;
   if (!options.may_go_on()) return interrupted_choice();
   return {};
+}
+
+bool Plan::State::told_to_lane(const PlanOptions& options, NodeId node) {
+  if (options.choices == nullptr) return false;
+  const auto& told = options.choices->sections;
+  return std::any_of(told.begin(), told.end(), [&](const graph::LaneChoice& section) {
+    return section.first <= node.index && node.index <= section.last;
+  });
 }
 
 PlanStep& Plan::State::add_step(NodeId id) {
@@ -108,7 +121,13 @@ PlanStep& Plan::State::add_step(NodeId id) {
 
 Status Plan::State::add_host_step(NodeId id, const Provider& provider, const PlanOptions& options) {
   const Node& node = graph.node(id);
-  auto made = HostStep::make(graph, node, provider, options);
+  std::span<const graph::PlanChoices> of_bodies;
+  if (options.choices != nullptr) {  // which check_choices() has found to be one for each step
+    of_bodies = options.choices->kernels[steps.size()].bodies;
+    if (is_control(node) && of_bodies.size() != node.bodies.size())
+      return corrupt(fmt::format("node '{}' has no choices for its bodies", node.name));
+  }
+  auto made = HostStep::make(graph, node, provider, options, of_bodies);
   if (!made.ok() && made.error().code == ErrorCode::kCancelled) return made.error();
   if (!made.ok()) return made.error().within(fmt::format("node '{}' ({})", node.name, node.op));
   PlanStep& step = add_step(id);
@@ -134,12 +153,15 @@ void Plan::State::take_kernel(std::size_t index, Chosen chosen) {
   step.scratch_bytes = chosen.kernel->scratch_bytes();
   step.packed_bytes = chosen.kernel->packed_bytes();
   step.choice = std::move(chosen.why);
+  step.candidate = std::move(chosen.candidate);
+  step.candidates = chosen.of;
+  step.microseconds = chosen.microseconds;
   kernels[index] = std::move(chosen.kernel);
 }
 
 Status Plan::State::overlap(const Provider& provider, const PlanOptions& options,
                             const BufferAssignment& buffers) {
-  if (options.overlap == Overlap::kNever) return {};
+  if (options.overlap == Overlap::kNever && options.choices == nullptr) return {};
   HONE_ASSIGN(const std::vector<OverlapChoice> choices, choose_overlap(graph, buffers, provider, options));
   for (const OverlapChoice& choice : choices) HONE_CHECK(use_lanes(choice, provider, options));
   return {};
@@ -164,6 +186,7 @@ Status Plan::State::use_lanes(const OverlapChoice& choice, const Provider& provi
     step.choice += fmt::format("; lane {} of {}: {}", step.lane + 1, step.lanes, choice.why);
   }
   sections.push_back(section);
+  section_us.push_back(choice.microseconds);
   return {};
 }
 
@@ -410,6 +433,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   auto state = std::make_unique<State>(std::move(graph), provider.device());
   state->check_numbers = options.check_numbers;
   state->marks = options.marks;
+  if (options.choices != nullptr) HONE_CHECK(check_choices(state->graph, *options.choices));
   BufferAssignment buffers(state->graph);
   PlanOptions complete = options;
   if (!complete.keep_going && options.progress) {

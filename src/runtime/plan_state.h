@@ -58,6 +58,8 @@ struct Plan::State {
   PlanStep& add_step(graph::NodeId node);
   Status add_host_step(graph::NodeId node, const Provider& provider, const PlanOptions& options);
   void take_kernel(std::size_t step, Chosen chosen);
+  // Whether use_lanes() will bring the node's kernel.
+  static bool told_to_lane(const PlanOptions& options, graph::NodeId node);
   const Section* section_of(graph::NodeId node) const;  // null: the node has all of the device
   std::vector<Stretch> find_stretches() const;
   void find_parts();
@@ -77,6 +79,10 @@ struct Plan::State {
   Status make_recordings();
 
   // --- running ---
+  Status write(std::size_t input, const Tensor& tensor);
+  Status write_bytes(std::size_t input, std::span<const std::byte> bytes);
+  Status run();
+  Result<std::vector<Tensor>> read_all() const;
   Status start();
   Status enqueue_stretch(Stretch& stretch, Queue& queue);
   Status enqueue_step(std::size_t step, Queue& queue);
@@ -144,8 +150,10 @@ struct Plan::State {
   std::vector<std::byte*> saved_at;         // of each saved output
   std::vector<const std::byte*> output_at;  // of each output: where it is read
 
-  std::vector<Section> sections;  // that run side by side
+  std::vector<Section> sections;   // that run side by side
+  std::vector<double> section_us;  // of each, where it was measured
   std::atomic<bool> lane_failed{false};
+  std::atomic<bool> in_use{false};  // by a call
 };
 
 }  // namespace hone::runtime

@@ -27,6 +27,13 @@ struct Candidate {
   bool reference = false;  // no kernel of the provider's own: the interpreter stands in, correct and slow
 };
 
+// A part of what a provider is, as far as a plan depends on it: "oneDNN", "3.1.0".
+struct Trait {
+  std::string what;
+  std::string value;
+  friend bool operator==(const Trait&, const Trait&) = default;
+};
+
 // What of its device an operator has to itself while it runs: all of it, or a lane, beside the operators of
 // other lanes (Queue::fork). What a lane is the provider knows: a thread of the CPU, a stream of a GPU.
 enum class Share : uint8_t { kDevice, kLane };
@@ -46,6 +53,8 @@ class Provider {
   virtual std::string_view name() const = 0;  // what make_provider() takes
   // What the timing cache keys measurements by: device, library versions, threads of such a share.
   virtual std::string signature(Share share) const = 0;
+  // The same of the whole device part by part, for who has to say which of them is another. Never empty.
+  virtual std::vector<Trait> traits() const { return {{"device", signature(Share::kDevice)}}; }
   virtual std::shared_ptr<Device> device() const = 0;  // never null, always the same
 
   // Kernels for a node whose types are all static, best guess first, made for such a share. Empty: the

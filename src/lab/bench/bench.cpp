@@ -6,8 +6,10 @@
 #include <fmt/core.h>
 
 #include "lab/bench/together.h"
+#include "lab/machine.h"
 #include "lab/peers/ort.h"
 #include "lab/prepared.h"
+#include "lab/saved_plan.h"
 #include "runtime/make_provider.h"
 
 namespace hone::lab {
@@ -35,7 +37,8 @@ struct Ready {
 
 class Bench {
  public:
-  Bench(const Graph& given, const BenchOptions& options) : given_(given), options_(options) {}
+  // `given` null: for a saved plan.
+  Bench(const Graph* given, const BenchOptions& options) : given_(given), options_(options) {}
 
   Progress part(double from, double to, const std::string& what) const {
     return [this, from, to, what](double done) {
@@ -87,15 +90,7 @@ class Bench {
     HONE_ASSIGN(Ready ready, prepare(graph, *provider));
     Plan* const plan = ready.plan.get();
 
-    BenchResult result;
-    result.threads = share;
-    result.inputs = ready.input_notes;
-    result.operators = static_cast<int>(plan->steps().size());
-    result.where = where_it_runs(*plan);
-    result.side_by_side = static_cast<int>(std::count_if(plan->steps().begin(), plan->steps().end(),
-                                                         [](const auto& step) { return step.lanes > 1; }));
-    result.concurrency = options_.concurrency;
-    result.batch = batch_of(ready.inputs);
+    BenchResult result = begin_result(*plan, *provider, ready.inputs, ready.input_notes);
     if (options_.concurrency > 1) {
       HONE_CHECK(run_together(ready.optimised, *provider, ready.inputs, ready.cache, result));
       return result;
@@ -113,7 +108,56 @@ class Bench {
     return result;
   }
 
+  Result<BenchResult> run_saved(const std::filesystem::path& path) {
+    std::vector<SavedPlan> saved;
+    const int64_t begin = now_ns();
+    HONE_ASSIGN(saved.emplace_back(), load_plan(path));
+    const int64_t loaded = now_ns();
+    const Plan& first = *saved[0].plan;
+    HONE_ASSIGN(const Inputs inputs, make_inputs(first.graph(), options_.seed, options_.inputs));
+    const int threads = saved[0].about.threads, all = describe_machine().hardware_threads;
+    if (saved[0].provider->device()->host_visible() && options_.concurrency * threads > all)
+      return invalid(
+          fmt::format("--concurrency {}: the plan is for {} of {} threads; make one for fewer with "
+                      "--threads",
+                      options_.concurrency, threads, all));
+    BenchResult result = begin_result(first, *saved[0].provider, inputs.tensors, inputs.notes);
+    result.load_ms = static_cast<double>(loaded - begin) / 1e6;
+    std::vector<Workload> workloads;
+    for (int i = 0; i < options_.concurrency; ++i) {
+      if (i > 0) {
+        HONE_ASSIGN(saved.emplace_back(), load_plan(path));
+      }
+      Plan& own = *saved.back().plan;
+      for (std::size_t k = 0; k < inputs.tensors.size(); ++k) HONE_CHECK(own.write(k, inputs.tensors[k]));
+      workloads.emplace_back([&own] { return own.run(); });
+    }
+    if (options_.concurrency > 1) {
+      HONE_CHECK(measure_at_once(workloads, result));
+      return result;
+    }
+    const std::unique_ptr<runtime::Hold> hold = saved[0].provider->hold();
+    HONE_ASSIGN(result.latency, measure_latency(workloads[0], latency_options(1, 0.1, 1, "measuring hone")));
+    result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
+    return result;
+  }
+
  private:
+  BenchResult begin_result(const Plan& plan, const Provider& provider, std::span<const Tensor> inputs,
+                           const std::vector<std::string>& notes) const {
+    BenchResult result;
+    result.device = provider.name();
+    result.threads = provider.threads();
+    result.inputs = notes;
+    result.operators = static_cast<int>(plan.steps().size());
+    result.where = where_it_runs(plan);
+    result.side_by_side = static_cast<int>(std::count_if(plan.steps().begin(), plan.steps().end(),
+                                                         [](const auto& step) { return step.lanes > 1; }));
+    result.concurrency = options_.concurrency;
+    result.batch = batch_of(inputs);
+    return result;
+  }
+
   // Each plan on a thread of its own.
   Status run_together(const Graph& graph, const Provider& provider, const std::vector<Tensor>& inputs,
                       runtime::TimingCache& cache, BenchResult& result) {
@@ -126,6 +170,10 @@ class Bench {
       workloads.emplace_back([own = plan.get()] { return own->run(); });
       plans.push_back(std::move(plan));
     }
+    return measure_at_once(workloads, result);
+  }
+
+  Status measure_at_once(const std::vector<Workload>& workloads, BenchResult& result) const {
     TogetherOptions together;
     together.seconds = options_.budget_s;
     together.warm_up_runs = options_.warm_up_runs;
@@ -155,7 +203,7 @@ class Bench {
     HONE_ASSIGN(const std::vector<Tensor> theirs, session->outputs());
     HONE_CHECK(plan.run());
     HONE_ASSIGN(peer.numbers,
-                compare_with(theirs, inputs, plan, {.computed_in = coarsest_arithmetic(given_), .own = {}}));
+                compare_with(theirs, inputs, plan, {.computed_in = coarsest_arithmetic(*given_), .own = {}}));
     HONE_ASSIGN(peer.latency,
                 measure_latency([&] { return session->run(); },
                                 latency_options(kAloneShare, 0.28, 0.46, "measuring ONNX Runtime")));
@@ -169,7 +217,7 @@ class Bench {
     return peer;
   }
 
-  const Graph& given_;  // as the user gave it, before passes
+  const Graph* given_;  // as the user gave it, before passes
   const BenchOptions& options_;
 };
 
@@ -186,17 +234,30 @@ Result<BenchResult> run_bench(const Graph& graph, const std::filesystem::path& m
   if (options.concurrency < 1) return invalid("--concurrency: give a positive number");
   if (options.against_ort && options.concurrency > 1)
     return invalid("--against compares one plan with one session; leave --concurrency out");
-  return Bench(graph, options).run(graph, model);
+  return Bench(&graph, options).run(graph, model);
+}
+
+Result<BenchResult> bench_plan(const std::filesystem::path& plan, const BenchOptions& options) {
+  return Bench(nullptr, options).run_saved(plan);
 }
 
 Result<Workload> ready_to_run(const Graph& graph, const BenchOptions& options) {
   HONE_ASSIGN(const std::unique_ptr<const Provider> provider,
               runtime::make_provider(options.device, {.threads = options.threads}));
   const std::shared_ptr<runtime::Hold> hold = provider->hold();
-  HONE_ASSIGN(Ready ready, Bench(graph, options).prepare(graph, *provider));
+  HONE_ASSIGN(Ready ready, Bench(&graph, options).prepare(graph, *provider));
   const std::shared_ptr<Plan> plan = std::move(ready.plan);
   HONE_CHECK(plan->run());
   return Workload([plan, hold] { return plan->run(); });
+}
+
+Result<Workload> plan_ready_to_run(const std::filesystem::path& plan, const BenchOptions& options) {
+  HONE_ASSIGN(SavedPlan loaded, load_plan(plan));
+  HONE_ASSIGN(const Inputs inputs, make_inputs(loaded.plan->graph(), options.seed, options.inputs));
+  const auto saved = std::make_shared<SavedPlan>(std::move(loaded));
+  const std::shared_ptr<runtime::Hold> hold = saved->provider->hold();
+  HONE_CHECK(saved->plan->run(inputs.tensors));
+  return Workload([saved, hold] { return saved->plan->run(); });
 }
 
 }  // namespace hone::lab

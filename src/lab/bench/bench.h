@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -46,7 +47,8 @@ struct PeerResult {
 };
 
 struct BenchResult {
-  int threads = 1;  // of each plan
+  std::string device;  // a provider's name
+  int threads = 1;     // of each plan
   int concurrency = 1;
   int64_t batch = 1;                // extent 0 of the first input that has two axes or more
   int operators = 0;                // steps of the plan
@@ -54,6 +56,7 @@ struct BenchResult {
   WhereItRuns where;                // of these, those that no kernel of the device runs
   int side_by_side = 0;             // of these, those that run beside others
   Latency latency;                  // of one call
+  std::optional<double> load_ms;    // of a saved plan: from its file to a plan that can run
   double throughput_per_s = 0;      // items (batch times calls) of all plans together
   std::vector<PeerResult> against;
 };
@@ -62,10 +65,14 @@ struct BenchResult {
 Result<BenchResult> run_bench(const graph::Graph& graph, const std::filesystem::path& model,
                               const BenchOptions& options);
 
+// The same of a saved plan: the passes, kernels and threads are its own, and `options` must not ask for others.
+Result<BenchResult> bench_plan(const std::filesystem::path& plan, const BenchOptions& options);
+
 // Extent 0 of the first input that has two axes or more; 1 where there is none.
 int64_t batch_of(std::span<const Tensor> inputs);
 
 // The same plan for a caller that decides itself when to measure: one call is one step. It has run once.
 Result<Workload> ready_to_run(const graph::Graph& graph, const BenchOptions& options);
+Result<Workload> plan_ready_to_run(const std::filesystem::path& plan, const BenchOptions& options);
 
 }  // namespace hone::lab

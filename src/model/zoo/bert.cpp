@@ -15,6 +15,7 @@ constexpr float kBertEpsilon = 1e-12f;
 
 struct Bert {
   const BertSizes& sizes;
+  bool open_length;
   Heads heads;
 
   LayerNormForm form() const {
@@ -30,9 +31,11 @@ struct Bert {
       return table.op("Gather", {table.parameter("weight", {rows, sizes.hidden}, kTransformer), indices},
                       {{"axis", int64_t{0}}});
     };
-    std::vector<int64_t> places(static_cast<std::size_t>(sizes.length));
+    const int64_t length = open_length ? sizes.positions : sizes.length;
+    std::vector<int64_t> places(static_cast<std::size_t>(length));
     std::iota(places.begin(), places.end(), 0);
-    const ValueId positions = at.constant(Tensor::i64({1, sizes.length}, places));
+    ValueId positions = at.constant(Tensor::i64({1, length}, places));
+    if (open_length) positions = cut_to_length(at, positions, ids, {1});
     const ValueId words = look_up("word_embeddings", sizes.vocabulary, ids);
     const ValueId sum = at.op("Add", {words, look_up("token_type_embeddings", 2, types)});
     return normalise(at, at.op("Add", {sum, look_up("position_embeddings", sizes.positions, positions)}));
@@ -79,12 +82,12 @@ Result<Built> build_bert(const Common& common, const std::string& name, const Be
     return invalid(fmt::format("{}: a length of {} is not in [1, {}]", name, sizes.length, sizes.positions));
   Network network(name, common.seed);
   const Module root = network.root();
-  const graph::Dims tokens = {common.batch_dim(), sizes.length};
+  const graph::Dims tokens = {common.batch_dim(), common.length_dim(sizes.length)};
   const ValueId ids = network.input("input_ids", DType::kI64, tokens);
   const ValueId mask = network.input("attention_mask", DType::kI64, tokens);
   const ValueId types = network.input("token_type_ids", DType::kI64, tokens);
 
-  const Bert bert{sizes, {sizes.heads, sizes.hidden / sizes.heads}};
+  const Bert bert{sizes, common.open_length, {sizes.heads, sizes.hidden / sizes.heads}};
   const ValueId added = added_mask(root, mask);
   ValueId x = bert.embed(root["embeddings"], ids, types);
   for (int64_t i = 0; i < sizes.layers; ++i) x = bert.layer(root["encoder"]["layer"][i], x, added);
@@ -92,7 +95,7 @@ Result<Built> build_bert(const Common& common, const std::string& name, const Be
   const Module pooler = root["pooler"];
   const ValueId first = pooler.op("Gather", {x, pooler.index(0)}, {{"axis", int64_t{1}}});
   const ValueId pooled = pooler.op("Tanh", {linear_gemm(pooler["dense"], first, sizes.hidden, sizes.hidden)});
-  network.output(x, "last_hidden_state", {common.batch_dim(), sizes.length, sizes.hidden});
+  network.output(x, "last_hidden_state", {common.batch_dim(), common.length_dim(sizes.length), sizes.hidden});
   network.output(pooled, "pooler_output", {common.batch_dim(), sizes.hidden});
   return std::move(network).finish();
 }

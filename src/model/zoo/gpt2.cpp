@@ -72,27 +72,33 @@ Result<Built> build_gpt2(const Common& common, const GptSizes& sizes) {
   Network network("gpt2", common.seed);
   const Module root = network.root();
   const Module transformer = root["transformer"];
-  const ValueId ids = network.input("input_ids", DType::kI64, {common.batch_dim(), sizes.length});
+  const ValueId ids =
+      network.input("input_ids", DType::kI64, {common.batch_dim(), common.length_dim(sizes.length)});
 
   const Module word = transformer["wte"];
   const Module place = transformer["wpe"];
   const ValueId embedding = word.parameter("weight", {sizes.vocabulary, sizes.hidden}, kTransformer);
-  std::vector<int64_t> places(static_cast<std::size_t>(sizes.length));
+  const int64_t length = common.open_length ? sizes.positions : sizes.length;
+  const auto cut = [&](ValueId table, const Ints& axes) {
+    return common.open_length ? cut_to_length(transformer, table, ids, axes) : table;
+  };
+  std::vector<int64_t> places(static_cast<std::size_t>(length));
   std::iota(places.begin(), places.end(), 0);
   const ValueId words = word.op("Gather", {embedding, ids}, {{"axis", int64_t{0}}});
   const ValueId positions =
       place.op("Gather",
                {place.parameter("weight", {sizes.positions, sizes.hidden}, kTransformer),
-                place.constant(Tensor::i64({1, sizes.length}, places))},
+                cut(place.constant(Tensor::i64({1, length}, places)), {1})},
                {{"axis", int64_t{0}}});
   ValueId x = transformer.op("Add", {words, positions});
 
-  const Gpt gpt{sizes, {sizes.heads, sizes.hidden / sizes.heads}, causal_mask(transformer, sizes.length)};
+  const Gpt gpt{
+      sizes, {sizes.heads, sizes.hidden / sizes.heads}, cut(causal_mask(transformer, length), {2, 3})};
   for (int64_t i = 0; i < sizes.layers; ++i) x = gpt.block(transformer["h"][i], x);
   x = gpt.normalise(transformer["ln_f"], x);
   const Module head = root["lm_head"];
   x = head.op("MatMul", {x, head.op("Transpose", {embedding}, {{"perm", Ints{1, 0}}})});
-  network.output(x, "logits", {common.batch_dim(), sizes.length, sizes.vocabulary});
+  network.output(x, "logits", {common.batch_dim(), common.length_dim(sizes.length), sizes.vocabulary});
   return std::move(network).finish();
 }
 

@@ -7,12 +7,17 @@
 
 namespace hone::model::zoo {
 
-// What every model takes. A batch of 0 is the symbol "batch".
+// What every model takes. A batch of 0 is the symbol "batch"; an open length, which models of text can have, the symbol
+// "sequence", up to as many places as the published model has.
 struct Common {
   uint64_t seed = 0;
   int64_t batch = 0;
+  bool open_length = false;
 
   graph::Dim batch_dim() const { return batch > 0 ? graph::Dim(batch) : graph::Dim::symbol("batch"); }
+  graph::Dim length_dim(int64_t length) const {
+    return open_length ? graph::Dim::symbol("sequence") : length;
+  }
 };
 
 // U-Net (Ronneberger et al. 2015) with batch normalisation and padded convolutions: the class of each pixel

@@ -61,6 +61,14 @@ ValueId gelu_tanh(const Module& at, ValueId x) {
   return at.op("Mul", {half, at.op("Add", {at.op("Tanh", {inner}), at.scalar(1)})});
 }
 
+ValueId cut_to_length(const Module& at, ValueId places, ValueId x, const Ints& axes) {
+  const ValueId length = at.op("Gather", {at.op("Shape", {x}), at.ints({1})}, {{"axis", int64_t{0}}});
+  const ValueId ends =
+      axes.size() == 1 ? length
+                       : at.op("Concat", std::vector<ValueId>(axes.size(), length), {{"axis", int64_t{0}}});
+  return at.op("Slice", {places, at.ints(Ints(axes.size(), 0)), ends, at.ints(axes)});
+}
+
 ValueId split_heads(const Module& at, ValueId x, const Heads& heads) {
   return at.op("Transpose", {in_heads(at, x, heads)}, {{"perm", Ints{0, 2, 1, 3}}});
 }

@@ -23,6 +23,9 @@ ValueId layer_norm(const Module& at, ValueId x, int64_t width, float epsilon, La
 ValueId gelu_erf(const Module& at, ValueId x);   // x·(1 + erf(x/√2))·½
 ValueId gelu_tanh(const Module& at, ValueId x);  // ½·x·(1 + tanh(√(2/π)·(x + 0.044715·x³)))
 
+// What stands for the first places along `axes`, as many as `x` has along its second axis.
+ValueId cut_to_length(const Module& at, ValueId places, ValueId x, const Ints& axes);
+
 // [N, T, hidden] to [N, heads, T, width]; keys to [N, heads, width, T], ready for the product.
 ValueId split_heads(const Module& at, ValueId x, const Heads& heads);
 ValueId split_heads_transposed(const Module& at, ValueId x, const Heads& heads);

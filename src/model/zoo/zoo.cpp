@@ -171,10 +171,12 @@ std::span<const ZooModel> zoo_models() {
 Result<graph::Graph> build_zoo_model(std::string_view name, const ZooOptions& options) {
   for (const Entry& entry : entries()) {
     if (entry.model.name != name) continue;
+    if (options.open_length && entry.model.size_means != "sequence length")
+      return invalid(fmt::format("{}: has no sequence whose length could be left open", name));
     std::map<std::string, int64_t> given = options.sizes;
     if (options.size > 0) given["size"] = options.size;
     Extents extents(given);
-    HONE_ASSIGN(Built built, entry.build({options.seed, options.batch}, extents));
+    HONE_ASSIGN(Built built, entry.build({options.seed, options.batch, options.open_length}, extents));
     return std::move(built.graph);
   }
   std::string names;

@@ -25,9 +25,10 @@ struct ZooModel {
 std::span<const ZooModel> zoo_models();
 
 struct ZooOptions {
-  uint64_t seed = 0;  // of the weights: the same seed, the same file
-  int64_t batch = 0;  // 0: the symbol "batch"
-  int64_t size = 0;   // 0: the model's default
+  uint64_t seed = 0;         // of the weights: the same seed, the same file
+  int64_t batch = 0;         // 0: the symbol "batch"
+  int64_t size = 0;          // 0: the model's default
+  bool open_length = false;  // of text: the symbol "sequence" in place of a size
   // Other extents than the published ones: "classes", "layers", "base", … An unknown one is an error that lists those
   // of the model.
   std::map<std::string, int64_t> sizes = {};

@@ -71,6 +71,14 @@ std::string CpuProvider::signature(Share share) const {
   return fmt::format("{}, threads={}", machine_, threads_of(share));
 }
 
+std::vector<Trait> CpuProvider::traits() const {
+  return {{"processor", cpu_model()},
+          {"vector instructions", std::string(kernels::roof::vector_features())},
+          {"oneDNN", kernels::roof::dnnl_version_text()},
+          {"revision of hone's kernels", std::string(cpu::kernel_revision())},
+          {"threads", std::to_string(threads_)}};
+}
+
 std::unique_ptr<Hold> CpuProvider::hold() const { return std::make_unique<PinnedHold>(threads_); }
 
 Result<std::unique_ptr<KernelTimer>> CpuProvider::make_timer(std::size_t step_bytes, Share share) const {

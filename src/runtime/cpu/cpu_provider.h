@@ -14,6 +14,7 @@ class CpuProvider : public HostProvider {
   std::string_view name() const override { return "cpu"; }
   // Processor, vector instructions, oneDNN's version, revision of hone's kernels, threads.
   std::string signature(Share share) const override;
+  std::vector<Trait> traits() const override;
   // Kernels are made for as many threads as the share has, whatever the caller's team is.
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                             Share share) const override;

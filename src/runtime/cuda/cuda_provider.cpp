@@ -84,6 +84,19 @@ std::string CudaProvider::signature(Share share) const {
   return share == Share::kLane ? machine_ + ", a lane" : machine_;
 }
 
+std::vector<Trait> CudaProvider::traits() const {
+  const cuda::Context& context = *kernels_.device->context();
+  std::vector<Trait> traits = {
+      {"GPU", context.name()},
+      {"architecture", fmt::format("sm_{}", context.architecture().number)},
+      {"multiprocessors", std::to_string(context.multiprocessors())},
+      {"driver's CUDA", cuda::cuda_version_text(context.driver().version())},
+      {"NVRTC",
+       kernels_.cache == nullptr ? "none" : cuda::cuda_version_text(kernels_.cache->compiler_version())},
+      {"cuBLASLt", kernels_.products == nullptr ? "none" : fmt::format("{}", kernels_.products->version())}};
+  return traits;
+}
+
 Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& graph, const graph::Node& node,
                                                         Share) const {
   std::vector<Candidate> found;

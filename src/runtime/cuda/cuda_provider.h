@@ -19,6 +19,7 @@ class CudaProvider : public Provider {
   std::string_view name() const override { return "cuda"; }
   // The GPU, the versions of its driver and of NVIDIA's libraries.
   std::string signature(Share share) const override;
+  std::vector<Trait> traits() const override;
   std::shared_ptr<Device> device() const override { return kernels_.device; }
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                             Share share) const override;
