@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "tests/gradients/check_gradient.h"
+#include "tests/gradients/nodes.h"
 #include <gtest/gtest.h>
 
 #include "graph/differentiate.h"
@@ -18,23 +18,8 @@ namespace {
 using graph::GraphBuilder;
 using graph::LossReduction;
 using graph::ValueId;
-using Values = std::vector<ValueId>;
 
 constexpr LossReduction kReductions[] = {LossReduction::kMean, LossReduction::kSum, LossReduction::kNone};
-
-// A loss that must be made.
-ValueId made(Result<ValueId> loss) {
-  EXPECT_TRUE(loss.ok()) << loss.error().message;
-  return *loss;
-}
-
-ValueId classes(GraphBuilder& b, const Shape& shape, const Ints& values) {
-  return b.constant("classes", Tensor::i64(shape, values));
-}
-
-ValueId doubles(GraphBuilder& b, const Shape& shape, const std::vector<double>& values) {
-  return b.constant("doubles", Tensor::of<double>(DType::kF64, shape, values));
-}
 
 // The loss of these scores and its gradient by them.
 struct Evaluated {

@@ -82,7 +82,21 @@ Ints unreached(const Placed& placed) {
   return missing;
 }
 
+// Whether every output reads one place of the input, its own.
+bool is_pointwise(const Placed& placed) {
+  return placed.group == 1 && placed.input == placed.output &&
+         std::all_of(placed.axes.begin(), placed.axes.end(), [](const Window& w) {
+           return w.kernel == 1 && w.stride == 1 && w.pad_begin == 0 && w.pad_end == 0;
+         });
+}
+
 ValueId input_gradient(GradientContext& c, const Placed& placed) {
+  if (is_pointwise(placed)) {  // a convolution again, by the transposed matrix
+    Ints perm(placed.axes.size() + 2);
+    std::iota(perm.begin(), perm.end(), 0);
+    std::swap(perm[0], perm[1]);
+    return c.add("Conv", {c.gradient(), c.add("Transpose", {c.input(1)}, {{"perm", perm}})});
+  }
   Attributes attributes = attributes_of(placed.axes, placed.group);
   attributes.set("output_padding", unreached(placed));
   return c.add("ConvTranspose", {c.gradient(), c.input(1)}, std::move(attributes));

@@ -86,13 +86,14 @@ struct Parts {
 
 Result<std::unique_ptr<Kernel>> make_convolution(ConvolutionDesc desc, const Parts& parts) {
   const std::vector<kernels::PostOp> tail = take_own_tail(desc.post_ops);
-  const ResultRuns runs = runs_of(desc.dst_shape(), desc.dst_layout);
+  const ResultRuns runs = runs_of(desc.dst_shape(), desc.given_plain ? Layout::kPlain : desc.dst_layout);
   HONE_ASSIGN(std::shared_ptr<Convolution> convolution,
               Convolution::create(desc, parts.weights.defined() ? parts.weights.data() : nullptr,
                                   parts.bias.defined() ? parts.bias.data() : nullptr));
   KernelTraits traits;
-  traits.implementation = fmt::format("oneDNN {} ({} → {})", convolution->name(),
-                                      layout_name(desc.src_layout), layout_name(desc.dst_layout));
+  traits.implementation =
+      fmt::format("oneDNN {} ({} → {}{})", convolution->name(), layout_name(desc.src_layout),
+                  layout_name(desc.dst_layout), desc.given_plain ? ", from plain" : "");
   if (const auto tile = convolution->winograd_tile()) traits.algorithm = winograd_algorithm(*tile, desc);
   traits.scratch_bytes = convolution->scratch_bytes();
   traits.packed_bytes = convolution->packed_weight_bytes();
@@ -232,6 +233,9 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
     return;
   const auto desc = describe(group, *epilogue);
   if (!desc) return;
+  // The library does the steps behind a transposed convolution element by element, in a loop a hundred times as
+  // slow as a pass of their own; hone's kernels for constant weights do not.
+  if (desc->transposed && !desc->constant_weights && !epilogue->post_ops.empty()) return;
   // An empty image, or an empty result: the reference runs it.
   if (element_count(desc->src_shape()) == 0 || element_count(desc->dst_shape()) == 0) return;
   const auto input = group.input_index(node.inputs[0]);
@@ -258,7 +262,13 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   if (desc->constant_weights) add_own_if_supported<kernels::DepthwiseConvolution>(*desc, parts, found);
   ConvolutionDesc library = *desc;
   const std::vector<kernels::PostOp> tail = take_own_tail(library.post_ops);
-  for (const kernels::ConvolutionVariant& variant : Convolution::candidates_as_laid_out(library)) {
+  std::vector<kernels::ConvolutionVariant> variants = Convolution::candidates_as_laid_out(library);
+  const bool plain = desc->src_layout == Layout::kPlain && desc->dst_layout == Layout::kPlain;
+  if (plain && !desc->constant_weights) {
+    const auto more = Convolution::candidates_given_plain(library);
+    variants.insert(variants.end(), more.begin(), more.end());
+  }
+  for (const kernels::ConvolutionVariant& variant : variants) {
     if (fills_padding(*desc, tail)) break;
     ConvolutionDesc chosen = *desc;
     variant.apply_to(chosen);

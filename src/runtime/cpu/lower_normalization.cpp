@@ -90,13 +90,31 @@ void lower_group_norm(const LowerContext& context, std::vector<Candidate>& found
                    }});
 }
 
-// By the statistics given: at inference.
+void lower_training_batch_norm(const LowerContext& context, const kernels::BatchNormDesc& desc,
+                               std::vector<Candidate>& found) {
+  const float momentum = context.node.attributes.real("momentum", 0.9F);
+  if (desc.spatial < 8) return;  // of planes as short as that each would cost more than its elements
+  const auto make = [desc, momentum]() -> Result<std::unique_ptr<Kernel>> {
+    HONE_ASSIGN(kernels::TrainingBatchNorm norm, kernels::TrainingBatchNorm::create(desc, momentum));
+    return make_kernel(
+        {.implementation = "hone training batch norm"}, [norm](const KernelArguments& a) -> Status {
+          const auto result = [&](std::size_t i) {
+            return i < a.outputs.size() && a.outputs[i] != nullptr ? f32(a.outputs[i]) : nullptr;
+          };
+          norm.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.inputs[3]),
+                        f32(a.inputs[4]), f32(a.outputs[0]), result(1), result(2)});
+          return {};
+        });
+  };
+  found.push_back({"hone training batch norm", make});
+}
+
+// By the statistics given, or the batch's own.
 void lower_batch_norm(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::Node& node = context.node;
   const Shape shape = context.in_shape(0);
-  if (shape.size() < 2 || node.inputs.size() != 5 || node.outputs.size() != 1 ||
-      node.attributes.integer("training_mode", 0) != 0)
-    return;
+  const bool trains = node.attributes.integer("training_mode", 0) != 0;
+  if (shape.size() < 2 || node.inputs.size() != 5 || (!trains && node.outputs.size() != 1)) return;
   for (std::size_t i = 1; i < 5; ++i) {
     if (!context.has(i) || context.in(i).dtype != DType::kF32 ||
         element_count(context.in_shape(i)) != shape[1])
@@ -107,6 +125,7 @@ void lower_batch_norm(const LowerContext& context, std::vector<Candidate>& found
   desc.channels = shape[1];
   desc.spatial = product(shape, 2, shape.size());
   desc.epsilon = node.attributes.real("epsilon", 1e-5F);
+  if (trains) return lower_training_batch_norm(context, desc, found);
   found.push_back({"hone batch norm", [desc]() -> Result<std::unique_ptr<Kernel>> {
                      HONE_ASSIGN(kernels::BatchNorm norm, kernels::BatchNorm::create(desc));
                      return make_kernel(

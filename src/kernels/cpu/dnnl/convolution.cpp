@@ -152,13 +152,20 @@ Result<std::unique_ptr<Execution>> window_execution(const ConvolutionDesc& desc,
                                      desc.implementation, post_ops_text(desc.post_ops)));
     }
     execution->set_name(found.impl_info_str());
-    execution->add_argument(DNNL_ARG_SRC, tensors.src);
-    execution->add_argument(DNNL_ARG_DST, tensors.dst);
+    const auto plain = [](const Shape& shape) {
+      return onednn::strided_desc(shape, row_major_strides(shape));
+    };
+    const bool moves = desc.given_plain;
+    execution->add_repacked(DNNL_ARG_SRC, moves ? plain(desc.src_shape()) : tensors.src, tensors.src);
+    execution->add_repacked_result(DNNL_ARG_DST, tensors.dst, moves ? plain(desc.dst_shape()) : tensors.dst);
     if (!desc.constant_weights) {
       execution->add_repacked(DNNL_ARG_WEIGHTS, given_weights(desc), found.weights_desc());
       if (desc.has_bias) execution->add_argument(DNNL_ARG_BIAS, tensors.bias);
     }
-    for (const auto& operand : epilogue.operands) execution->add_argument(operand.argument, operand.desc);
+    for (const auto& operand : epilogue.operands) {
+      const bool whole = moves && operand.desc.dims() == Dims(desc.dst_shape());
+      execution->add_repacked(operand.argument, whole ? plain(desc.dst_shape()) : operand.desc, operand.desc);
+    }
     if (desc.constant_weights) {
       execution->add_constant(DNNL_ARG_WEIGHTS, given_weights(desc), weights, found.weights_desc());
       if (desc.has_bias) execution->add_constant(DNNL_ARG_BIAS, tensors.bias, bias, tensors.bias);
@@ -244,7 +251,7 @@ void add_variants(const ConvolutionDesc& desc, std::vector<ConvolutionVariant>& 
   const auto add = [&](auto& found, const auto&...) {
     for (const std::string& name : onednn::implementations(found)) {
       if (computes_right(desc, name)) {
-        variants.push_back({desc.src_layout, desc.dst_layout, desc.algorithm, name});
+        variants.push_back({desc.src_layout, desc.dst_layout, desc.algorithm, name, desc.given_plain});
       }
     }
   };
@@ -285,7 +292,7 @@ std::vector<ConvolutionVariant> Convolution::candidates_as_laid_out(const Convol
   if (!check(desc).ok()) return variants;
   for (const Algorithm algorithm : {Algorithm::kDirect, Algorithm::kWinograd, Algorithm::kMatMul}) {
     ConvolutionDesc variant = desc;
-    ConvolutionVariant{desc.src_layout, desc.dst_layout, algorithm, ""}.apply_to(variant);
+    ConvolutionVariant{desc.src_layout, desc.dst_layout, algorithm, "", desc.given_plain}.apply_to(variant);
     try {
       add_variants(variant, variants);
     } catch (const dnnl::error&) {
@@ -312,6 +319,24 @@ std::vector<ConvolutionVariant> Convolution::candidates(const ConvolutionDesc& d
     const auto found = candidates_as_laid_out(laid_out);
     variants.insert(variants.end(), found.begin(), found.end());
   }
+  return variants;
+}
+
+std::vector<ConvolutionVariant> Convolution::candidates_given_plain(const ConvolutionDesc& desc) {
+  std::vector<ConvolutionVariant> variants;
+  const auto sums = [](const PostOp& op) { return op.kind == PostOp::Kind::kSum; };
+  // What stands in the result already would have to be brought along, too.
+  if (std::any_of(desc.post_ops.begin(), desc.post_ops.end(), sums)) return variants;
+  for (const Layout block : {Layout::kBlocked16, Layout::kBlocked8, Layout::kChannelsLast})
+    for (const Layout source : {block, Layout::kPlain}) {
+      ConvolutionDesc inside = desc;
+      inside.src_layout = source;
+      inside.dst_layout = block;
+      inside.given_plain = true;
+      const auto found = candidates_as_laid_out(inside);
+      variants.insert(variants.end(), found.begin(), found.end());
+    }
+  std::erase_if(variants, [](const ConvolutionVariant& v) { return v.algorithm == Algorithm::kMatMul; });
   return variants;
 }
 

@@ -31,6 +31,9 @@ class Convolution {
   static std::vector<ConvolutionVariant> candidates(const ConvolutionDesc& desc);
   // Those in the description's own layouts.
   static std::vector<ConvolutionVariant> candidates_as_laid_out(const ConvolutionDesc& desc);
+  // Those that work in another layout than the plain one in which everything comes and goes: for images that no
+  // layout could be chosen for ahead, as in training, where all that a convolution reads is computed.
+  static std::vector<ConvolutionVariant> candidates_given_plain(const ConvolutionDesc& desc);
 
   ~Convolution();
   Convolution(const Convolution&) = delete;

@@ -73,6 +73,7 @@ void ConvolutionVariant::apply_to(ConvolutionDesc& desc) const {
   desc.dst_layout = dst_layout;
   desc.algorithm = algorithm;
   desc.implementation = implementation;
+  desc.given_plain = given_plain;
   move_operands(desc);
 }
 
@@ -80,7 +81,8 @@ std::string ConvolutionVariant::name() const {
   const std::string layouts = src_layout == dst_layout
                                   ? std::string(layout_name(src_layout))
                                   : fmt::format("{}>{}", layout_name(src_layout), layout_name(dst_layout));
-  return fmt::format("{} {} {}", layouts, algorithm_name(algorithm), implementation);
+  return fmt::format("{}{} {} {}", given_plain ? "plain as " : "", layouts, algorithm_name(algorithm),
+                     implementation);
 }
 
 }  // namespace hone::kernels

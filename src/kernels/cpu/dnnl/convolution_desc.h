@@ -45,6 +45,9 @@ struct ConvolutionDesc {
   // The variant; see candidates().
   Layout src_layout = Layout::kPlain;
   Layout dst_layout = Layout::kPlain;
+  // Image, result and operands of the result's shape come and go plain; they are brought into the layouts above,
+  // and back, in scratch memory.
+  bool given_plain = false;
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
   std::string implementation;  // as Convolution::name() gives it; empty: the library's first
 
@@ -61,6 +64,7 @@ struct ConvolutionVariant {
   Layout dst_layout = Layout::kPlain;
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kAuto;
   std::string implementation;
+  bool given_plain = false;
 
   void apply_to(ConvolutionDesc& desc) const;
   std::string name() const;  // "blocked16 winograd jit_wino_4x3:avx512_core"

@@ -31,16 +31,17 @@ void expect_right(const ConvolutionDesc& desc, unsigned seed = 7) {
     sums = sums || op.kind == Kind::kSum;
     if (!op.is_binary()) continue;
     operands.push_back(random_tensor(op.operand_shape, seed + 10 + static_cast<unsigned>(operands.size())));
-    held.push_back(op.operand_layout == Layout::kPlain
+    held.push_back(op.operand_layout == Layout::kPlain || desc.given_plain
                        ? operands.back()
                        : stored(operands.back(), dst_shape, op.operand_layout));
   }
   for (const Tensor& operand : held) pointers.push_back(operand.data());
 
   const Tensor before = random_tensor(dst_shape, seed + 3);
+  const auto outside = [&](Layout layout) { return desc.given_plain ? Layout::kPlain : layout; };
   Tensor dst = sums ? stored(before, dst_shape, desc.dst_layout)
-                    : poisoned(storage_elements(dst_shape, desc.dst_layout));
-  const Tensor input = stored(src, desc.src_shape(), desc.src_layout);
+                    : poisoned(storage_elements(dst_shape, outside(desc.dst_layout)));
+  const Tensor input = stored(src, desc.src_shape(), outside(desc.src_layout));
   Tensor scratch = poisoned(static_cast<int64_t>((*kernel)->scratch_bytes() / 4 + 16));
   const Status ran = (*kernel)->execute(input.data(), dst.data(), pointers, scratch.data());
   ASSERT_TRUE(ran.ok()) << ran.error().message;
@@ -48,7 +49,7 @@ void expect_right(const ConvolutionDesc& desc, unsigned seed = 7) {
   Values want = convolve(desc, src, weights, bias);
   apply_epilogue(desc.post_ops, dst_shape, operands, values_of(before), want);
   const double tolerance = desc.algorithm == ConvolutionAlgorithm::kWinograd ? 2e-5 : 3e-6;
-  expect_stored(dst, want, dst_shape, desc.dst_layout, tolerance);
+  expect_stored(dst, want, dst_shape, outside(desc.dst_layout), tolerance);
 }
 
 void expect_all_variants_right(const ConvolutionDesc& desc, std::size_t at_least) {
@@ -74,6 +75,23 @@ ConvolutionDesc square(int64_t in, int64_t out, int64_t side, int64_t kernel, in
   desc.pads_end = desc.pads_begin;
   desc.has_bias = true;
   return desc;
+}
+
+TEST(Convolution, PlainImagesAreBroughtToOtherLayoutsAndBack) {
+  for (const bool constant : {true, false})
+    for (const bool transposed : {false, true}) {
+      ConvolutionDesc desc = square(19, 35, 9, 3, 1);
+      desc.constant_weights = constant;
+      desc.transposed = transposed;
+      if (!transposed) desc.post_ops = {PostOp::relu(), PostOp::binary(Kind::kBinaryAdd, desc.dst_shape())};
+      const auto variants = Convolution::candidates_given_plain(desc);
+      EXPECT_GE(variants.size(), 2U);
+      for (const ConvolutionVariant& variant : variants) {
+        ConvolutionDesc chosen = desc;
+        variant.apply_to(chosen);
+        expect_right(chosen);
+      }
+    }
 }
 
 TEST(Convolution, EveryVariantOfATypicalLayerIsRight) {

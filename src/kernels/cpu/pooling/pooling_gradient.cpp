@@ -41,18 +41,23 @@ void PoolingGradient::plane_of_maximum(const float* g, const float* x, float* dx
   for (const Range& depth : ranges_[0])
     for (const Range& rows : ranges_[1])
       for (const Range& columns : ranges_[2]) {
-        int64_t best_at = -1;
-        float best = 0;
+        if (depth.begin >= depth.end || rows.begin >= rows.end || columns.begin >= columns.end) {
+          ++g;  // nothing but padding
+          continue;
+        }
+        // Chosen without a branch: which tap is the largest cannot be foreseen.
+        int64_t best_at = (depth.begin * extents_[1] + rows.begin) * extents_[2] + columns.begin;
+        float best = x[best_at];
         for (int64_t z = depth.begin; z < depth.end; z += steps_[0])
           for (int64_t y = rows.begin; y < rows.end; y += steps_[1]) {
             const int64_t row = (z * extents_[1] + y) * extents_[2];
-            for (int64_t at = columns.begin; at < columns.end; at += steps_[2])
-              if (best_at < 0 || x[row + at] > best) {
-                best = x[row + at];
-                best_at = row + at;
-              }
+            for (int64_t at = row + columns.begin; at < row + columns.end; at += steps_[2]) {
+              const bool larger = x[at] > best;
+              best_at = larger ? at : best_at;
+              best = larger ? x[at] : best;
+            }
           }
-        if (best_at >= 0) dx[best_at] += *g;
+        dx[best_at] += *g;
         ++g;
       }
 }
