@@ -17,7 +17,8 @@ class NextTokens final : public Transform {
     return std::vector<Field>{{"tokens", fields[0].dtype, shape}, {"next", fields[0].dtype, shape}};
   }
 
-  Status apply(const Sample& sample, const SampleRandom&, std::span<const TensorView> out) const override {
+  Status apply(const Sample& sample, std::span<const Field>, const SampleRandom&,
+               std::span<const TensorView> out) const override {
     const auto* tokens = static_cast<const std::byte*>(sample[0].data());
     const std::size_t one = dtype_size(sample[0].dtype());
     if (sample[0].size() != out[0].size() + 1)
