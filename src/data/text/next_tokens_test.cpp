@@ -8,7 +8,8 @@ namespace hone::data {
 namespace {
 
 TEST(NextTokens, GivesEachTokenTheOneThatFollows) {
-  const auto set = *tokens_in_memory({10, 11, 12, 13, 14, 15, 16}, {.length = 3, .stride = 0, .vocabulary = 0}, "t");
+  const auto set =
+      *tokens_in_memory({10, 11, 12, 13, 14, 15, 16}, {.length = 3, .stride = 0, .vocabulary = 0}, "t");
   const auto shift = next_tokens();
   const auto fields = shift->fields(set->fields());
   ASSERT_TRUE(fields.ok()) << fields.error().message;
