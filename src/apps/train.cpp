@@ -145,7 +145,8 @@ nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::Traine
                                  {"seconds", result.seconds},
                                  {"samples_per_s", result.last.samples_per_s},
                                  {"mfu", result.last.mfu},
-                                 {"input_wait", result.last.input_wait}};
+                                 {"input_wait", result.last.input_wait},
+                                 {"input_limited_by", result.limiting_stage}};
   json["evaluation"] = nullptr;
   if (const auto& e = result.evaluation)
     json["evaluation"] = {{"step", e->step},
@@ -166,6 +167,12 @@ void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& re
   for (const auto& [op, ms] : result.reference_ms)
     if (ms >= 0.1) by_reference += fmt::format("{}{} {:.1f} ms", by_reference.empty() ? "" : ", ", op, ms);
   if (!by_reference.empty()) progress.print_line("by reference, in a step: " + by_reference);
+  constexpr double kWaits = 0.01;  // of the time: what nobody notices
+  if (result.last.input_wait > kWaits)
+    progress.print_line(
+        fmt::format("input: steps waited {:.0f} % of the time for data; what takes longest is to {} (more "
+                    "[data] workers, or a cache, may help)",
+                    result.last.input_wait * 100, result.limiting_stage));
   if (result.end == lab::TrainingEnd::kStopped) {
     progress.print_line(fmt::format("stopped behind step {} of {}; saved: hone train --resume {}",
                                     result.last.step, result.last.steps, options.out.string()));

@@ -17,7 +17,7 @@ TEST(NextTokens, GivesEachTokenTheOneThatFollows) {
   EXPECT_EQ((*fields)[1].shape, (Shape{3}));
   Tensor tokens(DType::kI64, {3}), next(DType::kI64, {3});
   const TensorView out[] = {tokens.view(), next.view()};
-  ASSERT_TRUE(shift->apply(*set->read(1), SampleRandom(1, 0, 1), out).ok());
+  ASSERT_TRUE(shift->apply(*set->read(1), set->fields(), SampleRandom(1, 0, 1), out).ok());
   EXPECT_EQ(tokens.to_ints(), (std::vector<int64_t>{13, 14, 15}));
   EXPECT_EQ(next.to_ints(), (std::vector<int64_t>{14, 15, 16}));
 }

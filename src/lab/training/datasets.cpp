@@ -143,7 +143,9 @@ Result<TrainingData> open_tokens(const model::RecipeData& recipe) {
   };
   HONE_ASSIGN(std::shared_ptr<const data::Dataset> windows, open(recipe.path));
   std::shared_ptr<const data::Dataset> apart;
-  if (!recipe.validation_path.empty()) HONE_ASSIGN(apart, open(recipe.validation_path));
+  if (!recipe.validation_path.empty()) {
+    HONE_ASSIGN(apart, open(recipe.validation_path));
+  }
   return split_windows(std::move(windows), std::move(apart), recipe, options.length);
 }
 

@@ -150,7 +150,7 @@ nlohmann::ordered_json environment_json(const TrainerOptions& options, const run
 Status Trainer::begin() {
   if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
-  if (!options_.resume) HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
+  HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
   HONE_CHECK(
       write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
@@ -344,6 +344,7 @@ Status Trainer::write_trace() {
 }
 
 Status Trainer::finish() {
+  result_.limiting_stage = data::stage_name(batches_->counts().limiting_stage());
   for (const data::Damage& damage : batches_->damages()) note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());

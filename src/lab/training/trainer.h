@@ -63,7 +63,9 @@ struct TrainingResult {
   TrainingReport last;
   std::optional<EvaluationReport> evaluation;  // the last
   int64_t parameters = 0;
-  double seconds = 0;           // of training, all parts of a resumed run together
+  std::string
+      limiting_stage;  // of reading ahead, what takes longest: "read", "decode", "augment", "assemble"
+  double seconds = 0;  // of training, all parts of a resumed run together
   std::filesystem::path model;  // empty where it was stopped
   std::vector<std::pair<std::string, double>>
       reference_ms;  // operators that ran by reference, ms a step, slowest first
