@@ -43,6 +43,8 @@ std::string_view descriptor_name(CudnnDescriptor kind) {
       return "the addresses of a run";
     case kTensor:
       return "a tensor";
+    case kAttention:
+      return "attention";
     case kDeviceProperties:
       return "the properties of a device";
   }

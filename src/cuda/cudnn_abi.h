@@ -39,6 +39,7 @@ enum class CudnnDescriptor : int {
   kVariantPack = 16,
   kTensor = 17,
   kDeviceProperties = 38,  // since 9.8
+  kAttention = 41,
 };
 
 // What the elements of an attribute are.
@@ -123,6 +124,7 @@ enum class CudnnAttribute : int {
   kTensorStrides = 903,
   kTensorUid = 906,
   kTensorIsVirtual = 907,
+  kTensorIsByValue = 908,
 
   kPackUids = 1000,
   kPackPointers = 1001,
@@ -135,6 +137,12 @@ enum class CudnnAttribute : int {
   kEngineDevice = 1307,
 
   kDeviceJson = 2702,
+
+  kAttentionQ = 2800,  // since 9.13, as the operation
+  kAttentionK = 2801,
+  kAttentionV = 2802,
+  kAttentionO = 2803,
+  kAttentionScale = 2805,
 };
 
 enum class CudnnPointwise : int {

@@ -125,6 +125,7 @@ static_assert(same_cudnn_number<CudnnAttribute::kTensorDimensions, CUDNN_ATTR_TE
 static_assert(same_cudnn_number<CudnnAttribute::kTensorStrides, CUDNN_ATTR_TENSOR_STRIDES>);
 static_assert(same_cudnn_number<CudnnAttribute::kTensorUid, CUDNN_ATTR_TENSOR_UNIQUE_ID>);
 static_assert(same_cudnn_number<CudnnAttribute::kTensorIsVirtual, CUDNN_ATTR_TENSOR_IS_VIRTUAL>);
+static_assert(same_cudnn_number<CudnnAttribute::kTensorIsByValue, CUDNN_ATTR_TENSOR_IS_BY_VALUE>);
 static_assert(same_cudnn_number<CudnnAttribute::kPackUids, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS>);
 static_assert(same_cudnn_number<CudnnAttribute::kPackPointers, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS>);
 static_assert(same_cudnn_number<CudnnAttribute::kPackWorkspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE>);
@@ -171,6 +172,14 @@ static_assert(same_cudnn_number<CudnnAttribute::kDeviceJson, CUDNN_ATTR_DEVICEPR
 static_assert(same_cudnn_number<CudnnAttribute::kHeuristicDevice, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP>);
 static_assert(same_cudnn_number<CudnnAttribute::kPlanDevice, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP>);
 static_assert(same_cudnn_number<CudnnAttribute::kEngineDevice, CUDNN_ATTR_ENGINE_DEVICEPROP>);
+#endif
+#if CUDNN_VERSION >= 91300  // attention as one operation
+static_assert(same_cudnn_number<CudnnAttribute::kAttentionQ, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kAttentionK, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kAttentionV, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kAttentionO, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kAttentionScale, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC>);
+static_assert(same_cudnn_number<CudnnDescriptor::kAttention, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR>);
 #endif
 
 }  // namespace hone::cuda

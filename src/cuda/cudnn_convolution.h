@@ -1,17 +1,11 @@
-// Convolutions by cuDNN's graph API: what is computed as data, the library's engines for it, plans of them, and runs.
+// Convolutions by cuDNN's graph API, as data.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "cuda/cudnn.h"
-
-#include "core/dtype.h"
-#include "core/shape.h"
+#include "cuda/cudnn_graph.h"
 
 namespace hone::cuda {
 
@@ -43,96 +37,35 @@ struct ConvolutionDesc {
   friend bool operator==(const ConvolutionDesc&, const ConvolutionDesc&) = default;
 };
 
-// Device addresses of one run, aligned to kConvolutionAlignment.
+// Device addresses of one run, aligned to kCudnnAlignment.
 struct ConvolutionOperands {
   const void* x = nullptr;
   const void* w = nullptr;
   const void* added = nullptr;  // null where the convolution has none; `bias`, too
   const void* bias = nullptr;
   void* y = nullptr;
-  void* workspace = nullptr;
-  friend bool operator==(const ConvolutionOperands&, const ConvolutionOperands&) = default;
-};
-inline constexpr std::size_t kConvolutionAlignment = 16;
-
-// One of the library's kernels, as it can be asked for again: the same numbers mean the same as long as the version and
-// the GPU are the same.
-struct ConvolutionEngine {
-  struct Knob {
-    CudnnKnob type{};
-    int64_t value = 0;
-    friend bool operator==(const Knob&, const Knob&) = default;
-  };
-  int64_t index = 0;
-  std::vector<Knob> knobs;
-  bool compiled_when_made = false;  // its kernel is generated, which takes a second
-  std::string name() const;         // "engine 38 (2=1, 14=4)"
-  friend bool operator==(const ConvolutionEngine& a, const ConvolutionEngine& b) {
-    return a.index == b.index && a.knobs == b.knobs;
-  }
 };
 
-// A kernel ready to run; of any number of threads.
-struct ConvolutionPlan {
-  std::vector<CudnnObject> config;  // what the plan refers to
-  CudnnObject plan;
-  std::size_t workspace_bytes = 0;
-};
-
-// May be used by several threads at once.
-class Convolution {
+class Convolution : public CudnnGraph {
  public:
   // An error where the library does not take such a graph at all.
   static Result<std::shared_ptr<const Convolution>> make(std::shared_ptr<const Cudnn> library,
                                                          const ConvolutionDesc& desc);
 
   const ConvolutionDesc& desc() const { return desc_; }
-  const Cudnn& library() const { return *library_; }
-
-  // The library's best guesses first, at most `most`: those that compute what the description says (no TF32, no reduced
-  // sums, no transforms) and the same each time. None: it does not do this convolution.
-  Result<std::vector<ConvolutionEngine>> engines(std::size_t most) const;
-  // Made once for each engine. An error where the engine is none for this GPU.
-  Result<std::shared_ptr<const ConvolutionPlan>> plan(const ConvolutionEngine& engine) const;
+  std::vector<CudnnOperand> operands(const ConvolutionOperands& addresses) const;  // those that it has
 
  private:
-  Convolution() = default;
+  Convolution(std::shared_ptr<const Cudnn> library, const ConvolutionDesc& desc)
+      : CudnnGraph(std::move(library), desc.dtype != DType::kF32 || desc.tf32), desc_(desc) {}
   Status build();
-  Result<CudnnDescriptorHandle> add_tensor(int64_t uid, DType dtype, const Shape& shape, bool is_virtual);
+  Result<CudnnDescriptorHandle> add_image(int64_t uid, DType dtype, const Shape& shape, Kept kept);
   Status add_convolution(CudnnDescriptorHandle y);
   Status add_pointwise(const ConvolutionActivation& what, CudnnDescriptorHandle x, CudnnDescriptorHandle b,
                        CudnnDescriptorHandle y);
-  Result<std::vector<ConvolutionEngine>> guesses(CudnnHeuristic mode) const;
-  Result<std::vector<ConvolutionEngine>> all_engines() const;
-  Result<std::optional<ConvolutionEngine>> read_config(const CudnnObject& config) const;
-  Result<bool> is_exact(const CudnnObject& engine, ConvolutionEngine& into) const;
-  Result<CudnnObject> engine_object(int64_t index) const;
-  Result<std::vector<CudnnObject>> make_config(const ConvolutionEngine& engine) const;
 
-  std::shared_ptr<const Cudnn> library_;
   ConvolutionDesc desc_;
-  std::vector<CudnnObject> parts_;  // what the graph refers to
-  std::vector<CudnnDescriptorHandle> operations_;
   CudnnDescriptorHandle x_ = nullptr, w_ = nullptr;
-  CudnnObject graph_;
-  mutable std::mutex mutex_;
-  mutable std::map<std::string, std::shared_ptr<const ConvolutionPlan>> plans_;  // by the engine's name
-};
-
-// Runs of one plan. Of one thread at a time.
-class ConvolutionRuns {
- public:
-  ConvolutionRuns(std::shared_ptr<const Convolution> convolution, std::shared_ptr<const ConvolutionPlan> plan)
-      : convolution_(std::move(convolution)), plan_(std::move(plan)) {}
-  Status run(const ConvolutionOperands& operands, StreamHandle stream);
-
- private:
-  Status pack(const ConvolutionOperands& operands);
-
-  std::shared_ptr<const Convolution> convolution_;
-  std::shared_ptr<const ConvolutionPlan> plan_;
-  ConvolutionOperands packed_;  // what `pack_` holds: plans give the same addresses each time
-  CudnnObject pack_;
 };
 
 }  // namespace hone::cuda

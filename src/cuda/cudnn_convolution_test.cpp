@@ -99,7 +99,7 @@ TEST_P(RealCudnn, HasAnExactKernelForWhatEveryModelNeeds) {
         const auto engines = (*convolution)->engines(16);
         ASSERT_TRUE(engines.ok()) << engines.error().message;
         ASSERT_THAT(*engines, Not(IsEmpty()));
-        for (const ConvolutionEngine& engine : *engines) {
+        for (const CudnnEngine& engine : *engines) {
           // A kernel that is generated is brought to a GPU at once.
           if (engine.compiled_when_made) continue;
           const auto plan = (*convolution)->plan(engine);
@@ -144,7 +144,7 @@ TEST_F(FakeCudnn, OffersExactEnginesAlone) {
   const auto names = [&](DType dtype) {
     const auto engines = *(*Convolution::make(cudnn_, image(dtype, true)))->engines(16);
     std::vector<std::string> all;
-    for (const ConvolutionEngine& engine : engines) all.push_back(engine.name());
+    for (const CudnnEngine& engine : engines) all.push_back(engine.name());
     return all;
   };
   EXPECT_THAT(names(DType::kF32), ::testing::ElementsAre("engine 0", "engine 3"));
@@ -158,8 +158,8 @@ TEST_F(FakeCudnn, GivesBackWhatItMade) {
   const int before = live();
   {
     const auto convolution = *Convolution::make(cudnn_, image(DType::kF16, true));
-    const std::vector<ConvolutionEngine> engines = *convolution->engines(16);
-    for (const ConvolutionEngine& engine : engines) ASSERT_TRUE(convolution->plan(engine).ok());
+    const std::vector<CudnnEngine> engines = *convolution->engines(16);
+    for (const CudnnEngine& engine : engines) ASSERT_TRUE(convolution->plan(engine).ok());
     EXPECT_GT(live(), before);
   }
   EXPECT_EQ(live(), before);
@@ -168,11 +168,12 @@ TEST_F(FakeCudnn, GivesBackWhatItMade) {
 TEST_F(FakeCudnn, RefusesOperandsThatAreNotAligned) {
   const auto convolution = *Convolution::make(cudnn_, image(DType::kF16, true));
   const auto plan = *convolution->plan({.index = 0, .knobs = {}});
-  ConvolutionRuns runs(convolution, plan);
+  CudnnRuns runs(convolution, plan);
   const auto memory = *allocate(context_, 1 << 20);
   auto* const at = reinterpret_cast<std::byte*>(memory.get());
   const auto stream = *make_stream(context_);
-  const Status status = runs.run({.x = at + 8, .w = at, .y = at}, stream.get());
+  const Status status =
+      runs.run(convolution->operands({.x = at + 8, .w = at, .y = at}), nullptr, stream.get());
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr("not aligned to 16 bytes"));
 }

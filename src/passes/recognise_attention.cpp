@@ -54,7 +54,7 @@ std::optional<Operand> rows_of(const GraphBuilder& builder, const StridedView& v
 
 class AttentionRecogniser {
  public:
-  explicit AttentionRecogniser(const graph::Graph& graph) : builder_(graph) {}
+  AttentionRecogniser(const graph::Graph& graph, const Target& target) : builder_(graph), target_(target) {}
 
   Result<PassOutcome> run(const graph::Graph& graph) {
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
@@ -131,11 +131,46 @@ class AttentionRecogniser {
       batch_ = q->batch;
       heads_ = q->heads;
     }
+    const bool runs =
+        rows ? has_kernel(rows_shape(*q), rows_shape(*k), rows_shape(*v), pattern, q->heads, k->heads)
+             : has_kernel({batch_, heads_, queries_, q_shape.back()}, {batch_, heads_, keys_, q_shape.back()},
+                          {batch_, heads_, keys_, value_dim_}, pattern, 0, 0);
+    if (!runs) return "the target has no kernel for it";
     Attributes attributes;
     ValueId mask;
     if (auto why = combine_masks(pattern, name, attributes, mask); !why.empty()) return why;
     return rows ? rewrite_rows(pattern, name, *q, *k, *v, attributes, mask)
                 : rewrite_planes(pattern, name, attributes, mask);
+  }
+
+  // --- the target's word ---
+
+  static Shape rows_shape(const Operand& operand) {
+    return {operand.batch, operand.rows, operand.heads * operand.columns};
+  }
+
+  // Asked about the node alone, before anything is built; heads are 0 where they are an axis.
+  bool has_kernel(const Shape& q, const Shape& k, const Shape& v, const AttentionPattern& pattern,
+                  int64_t heads, int64_t kv_heads) const {
+    if (!target_.runs) return true;
+    const DType dtype = builder_.type(pattern.q).dtype;
+    GraphBuilder alone("attention");
+    std::vector<ValueId> inputs;
+    for (const Shape& shape : {q, k, v})
+      inputs.push_back(alone.input("operand", graph::tensor_type(dtype, shape)));
+    Attributes attributes;
+    if (heads > 0) attributes.set("q_num_heads", heads).set("kv_num_heads", kv_heads);
+    bool masked = false;
+    for (const AttentionMask& mask : pattern.masks) {
+      if (is_causal(mask))
+        attributes.set("is_causal", int64_t{1});
+      else
+        masked = true;
+    }
+    if (masked) inputs.push_back(alone.input("mask", graph::tensor_type(dtype, Shape{queries_, keys_})));
+    alone.output(alone.add("Attention", inputs, attributes, "attention"));
+    const auto graph = std::move(alone).finish();
+    return graph.ok() && target_.runs(*graph, graph->nodes()[0]);
   }
 
   // --- masks ---
@@ -320,6 +355,7 @@ class AttentionRecogniser {
   }
 
   GraphBuilder builder_;
+  const Target& target_;
   PassOutcome outcome_;
   std::map<std::tuple<uint32_t, int64_t, int64_t>, std::vector<ValueId>> splits_;
   int64_t batch_ = 1, heads_ = 1, queries_ = 1, keys_ = 1, value_dim_ = 1;  // of the attention at hand
@@ -329,7 +365,7 @@ class AttentionRecogniser {
 
 Result<PassOutcome> recognise_attention(const graph::Graph& graph, const PassContext& context) {
   if (!context.target.takes.attention) return PassOutcome{graph, {}, {}};
-  return AttentionRecogniser(graph).run(graph);
+  return AttentionRecogniser(graph, context.target).run(graph);
 }
 
 }  // namespace hone::passes

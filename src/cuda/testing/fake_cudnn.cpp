@@ -1,7 +1,7 @@
 // cuDNN without a GPU, for tests: libcudnn.so.9 over the fake driver, whose memory is the host's. It keeps descriptors as the
 // backend API has them, refuses what the library refuses (attributes that are missing, of another type or out of order,
 // descriptors that are gone, shapes that do not fit, misaligned or missing addresses), and computes graphs of one convolution
-// and what follows it as NVIDIA's documentation defines them: in double, values between operations in f32.
+// and what follows it, and attention, as NVIDIA's documentation defines them: in double, values between operations in f32.
 //
 // Its engines are made after those that 9.19 has for an H100. Compiled ones take the sum of a convolution, one tensor and one
 // bias, and a few functions of that; a generated one any function, with channels last, on tensor cores. In f32 its first
@@ -68,7 +68,8 @@ const std::vector<Rule>& rules_of(Kind kind) {
         {kTensorDimensions, Type::kInt64, kNeeded},
         {kTensorStrides, Type::kInt64, kNeeded},
         {kTensorAlignment, Type::kInt64, kNeeded},
-        {kTensorIsVirtual, Type::kBoolean, kMayLack}}},
+        {kTensorIsVirtual, Type::kBoolean, kMayLack},
+        {kTensorIsByValue, Type::kBoolean, kMayLack}}},
       {Kind::kConvolution,
        {{kConvolutionComputeType, Type::kDataType, kNeeded},
         {kConvolutionMode, Type::kConvolutionMode, kNeeded},
@@ -105,6 +106,12 @@ const std::vector<Rule>& rules_of(Kind kind) {
         {kPointwiseX, Type::kDescriptor, kNeeded},
         {kPointwiseB, Type::kDescriptor, kMayLack},
         {kPointwiseY, Type::kDescriptor, kNeeded}}},
+      {Kind::kAttention,
+       {{kAttentionQ, Type::kDescriptor, kNeeded},
+        {kAttentionK, Type::kDescriptor, kNeeded},
+        {kAttentionV, Type::kDescriptor, kNeeded},
+        {kAttentionO, Type::kDescriptor, kNeeded},
+        {kAttentionScale, Type::kDescriptor, kNeeded}}},
       // The handle is said to be of no use any more; older versions of 9 insist.
       {Kind::kOperationGraph,
        {{kGraphHandle, Type::kHandle, kNeeded},
@@ -142,7 +149,7 @@ constexpr int64_t kSplitBytes = 4096;
 bool is_compiled_form(const Program& program) {
   const std::vector<Step>& steps = program.steps;
   if (steps.empty()) return true;
-  if (program.convolution.backward) return false;
+  if (program.convolution().backward) return false;
   size_t i = 0;
   const auto adds = [&](bool like_result) {
     return i < steps.size() && steps[i].mode == CudnnPointwise::kAdd &&
@@ -158,7 +165,15 @@ bool is_compiled_form(const Program& program) {
           last == CudnnPointwise::kTanh || last == CudnnPointwise::kElu);
 }
 
+// Generated ones alone, of halves in whole 16 bytes.
+bool takes_attention(int64_t engine, const AttentionView& attention) {
+  const int64_t columns = attention.q.extents[3], values = attention.v.extents[3];
+  return (engine == kGenerated || engine == kUnsteady) && attention.q.type != CudnnDataType::kF32 &&
+         columns % 8 == 0 && values % 8 == 0 && std::max(columns, values) <= 256;
+}
+
 bool takes(int64_t engine, const Program& program) {
+  if (program.attention) return takes_attention(engine, *program.attention);
   switch (engine) {
     case kDirect:
       return is_compiled_form(program);
@@ -222,7 +237,7 @@ CudnnCode finalise_kind(const Object& object) {
       }
       return read_program(object)
                  ? CudnnCode::kSuccess
-                 : refuse(CudnnCode::kNotSupportedGraph, "no convolution with what follows it");
+                 : refuse(CudnnCode::kNotSupportedGraph, "no convolution with what follows it, no attention");
     case Kind::kEngine:
       return finalise_engine(object);
     case Kind::kHeuristics:
@@ -434,8 +449,8 @@ CudnnCode cudnnBackendExecute(void* handle, Object* plan, Object* pack) {
   if (!is_live(&config)) return refuse(CudnnCode::kBadParameter, "the configuration is gone");
   const Object& engine = config.object(kConfigEngine);
   const auto index = engine.one<int64_t>(kEngineIndex);
-  auto run = std::make_unique<ConvolutionRun>(
-      ConvolutionRun{.program = *read_program(engine.object(kEngineGraph)), .wrong = false, .at = {}});
+  auto run = std::make_unique<ProgramRun>(ProgramRun{
+      .program = *read_program(engine.object(kEngineGraph)), .wrong = false, .at = {}, .scale = 0});
   const bool in_f32 = run->program.result().type == CudnnDataType::kF32;
   run->wrong = index == kUnsteady || (in_f32 && (index == kTensorCores || index == kGenerated));
   const auto uids = pack->all<int64_t>(kPackUids);
@@ -450,11 +465,13 @@ CudnnCode cudnnBackendExecute(void* handle, Object* plan, Object* pack) {
     if (reinterpret_cast<uintptr_t>(given->second) % static_cast<uintptr_t>(tensor.alignment) != 0)
       return refuse(CudnnCode::kMisaligned, "tensor " + std::to_string(tensor.uid));
   }
+  if (run->program.attention)
+    run->scale = *static_cast<const float*>(run->at.at(run->program.attention->scale.uid));
   if (workspace_of(config) > 0 && pack->one<void*>(kPackWorkspace) == nullptr)
     return refuse(CudnnCode::kNullPointer, "no workspace");
   fake_driver_give(
-      the_stream, [](void* given) { static_cast<const ConvolutionRun*>(given)->compute(); }, run.release(),
-      [](void* given) { delete static_cast<ConvolutionRun*>(given); });
+      the_stream, [](void* given) { static_cast<const ProgramRun*>(given)->compute(); }, run.release(),
+      [](void* given) { delete static_cast<ProgramRun*>(given); });
   return CudnnCode::kSuccess;
 }
 }

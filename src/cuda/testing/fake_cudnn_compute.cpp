@@ -23,7 +23,7 @@ void store(void* data, CudnnDataType type, int64_t at, double value) {
         type == CudnnDataType::kF16 ? hone::cuda::testing::f16_bits(x) : hone::cuda::testing::bf16_bits(x);
 }
 
-std::vector<double> numbers(const ConvolutionRun& run, const TensorView& tensor) {
+std::vector<double> numbers(const ProgramRun& run, const TensorView& tensor) {
   std::vector<double> all(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < all.size(); ++i)
     all[i] = load(run.at.at(tensor.uid), tensor.type, static_cast<int64_t>(i));
@@ -54,8 +54,8 @@ void each_tap(const ConvolutionView& c, Visit&& visit) {
 }
 
 // The convolution's result, in the places where it lies: forward from x, backward from y.
-std::vector<double> convolve(const ConvolutionRun& run) {
-  const ConvolutionView& c = run.program.convolution;
+std::vector<double> convolve(const ProgramRun& run) {
+  const ConvolutionView& c = run.program.convolution();
   const std::vector<double> w = numbers(run, c.w), given = numbers(run, c.backward ? c.y : c.x);
   std::vector<double> result(static_cast<size_t>((c.backward ? c.x : c.y).count()), 0.0);
   const int64_t a_group = c.w.extents[0] / c.groups(), channels = c.w.extents[1];
@@ -121,9 +121,43 @@ int64_t offset_in(const TensorView& b, const TensorView& y, int64_t element) {
   return at;
 }
 
+// Rows as they lie: not packed, perhaps, within wider ones.
+void attend(const ProgramRun& run) {
+  const AttentionView& a = *run.program.attention;
+  const auto element = [&](const TensorView& t, int64_t b, int64_t h, int64_t row, int64_t column) {
+    return load(run.at.at(t.uid), t.type, b * t.strides[0] + h * t.strides[1] + row * t.strides[2] + column);
+  };
+  const int64_t keys = a.k.extents[2], queries_a_head = a.q.extents[1] / a.k.extents[1];
+  std::vector<double> weights(static_cast<size_t>(keys));
+  for (int64_t b = 0; b < a.q.extents[0]; ++b) {
+    for (int64_t h = 0; h < a.q.extents[1]; ++h) {
+      for (int64_t row = 0; row < a.q.extents[2]; ++row) {
+        double largest = -INFINITY, sum = 0;
+        for (int64_t key = 0; key < keys; ++key) {
+          double score = 0;
+          for (int64_t i = 0; i < a.q.extents[3]; ++i)
+            score += element(a.q, b, h, row, i) * element(a.k, b, h / queries_a_head, key, i);
+          weights[static_cast<size_t>(key)] = score * static_cast<double>(run.scale);
+          largest = std::max(largest, weights[static_cast<size_t>(key)]);
+        }
+        for (double& weight : weights) sum += weight = std::exp(weight - largest);
+        for (int64_t i = 0; i < a.v.extents[3]; ++i) {
+          double value = 0;
+          for (int64_t key = 0; key < keys; ++key)
+            value += weights[static_cast<size_t>(key)] * element(a.v, b, h / queries_a_head, key, i);
+          store(run.at.at(a.o.uid), a.o.type,
+                b * a.o.strides[0] + h * a.o.strides[1] + row * a.o.strides[2] + i,
+                run.wrong ? std::nan("") : value / sum);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
-void ConvolutionRun::compute() const {
+void ProgramRun::compute() const {
+  if (program.attention) return attend(*this);
   const TensorView& y = program.result();
   std::vector<double> values = convolve(*this);
   for (const Step& step : program.steps) {

@@ -58,18 +58,39 @@ bool broadcasts(const TensorView& b, const TensorView& y) {
   return true;
 }
 
+// [batch, heads, rows, columns], rows of whole elements.
+std::optional<Program> read_attention(const Object& operation) {
+  using enum CudnnAttribute;
+  const AttentionView a{.q = TensorView(operation.object(kAttentionQ)),
+                        .k = TensorView(operation.object(kAttentionK)),
+                        .v = TensorView(operation.object(kAttentionV)),
+                        .o = TensorView(operation.object(kAttentionO)),
+                        .scale = TensorView(operation.object(kAttentionScale))};
+  const auto &q = a.q.extents, &k = a.k.extents, &v = a.v.extents, &o = a.o.extents;
+  for (const TensorView* tensor : {&a.q, &a.k, &a.v, &a.o}) {
+    if (tensor->extents.size() != 4 || tensor->strides[3] != 1 || tensor->type != a.q.type)
+      return std::nullopt;
+  }
+  const bool fit = q[0] == k[0] && q[0] == v[0] && q[0] == o[0] && q[1] == o[1] && k[1] == v[1] &&
+                   q[1] % k[1] == 0 && q[2] == o[2] && k[2] == v[2] && q[3] == k[3] && v[3] == o[3];
+  if (!fit || !a.scale.by_value || a.scale.type != CudnnDataType::kF32) return std::nullopt;
+  return Program{.convolved = {}, .steps = {}, .attention = a, .memory = {a.q, a.k, a.v, a.o, a.scale}};
+}
+
 }  // namespace
 
 std::optional<Program> read_program(const Object& graph) {
   using enum CudnnAttribute;
   const auto operations = graph.all<const Object*>(kGraphOperations);
+  if (operations[0]->kind == Kind::kAttention)
+    return operations.size() == 1 ? read_attention(*operations[0]) : std::nullopt;
   const auto convolution =
       is_operation(operations[0]->kind) && operations[0]->kind != Kind::kPointwiseOperation
           ? read_convolution(*operations[0])
           : std::nullopt;
   if (!convolution) return std::nullopt;
-  Program program{.convolution = *convolution, .steps = {}, .memory = {}};
-  const ConvolutionView& c = program.convolution;
+  Program program{.convolved = *convolution, .steps = {}, .attention = {}, .memory = {}};
+  const ConvolutionView& c = program.convolution();
   program.memory = {c.backward ? c.y : c.x, c.w};
   const Object* given = &operations[0]->object(c.backward ? kBackwardDataDx : kForwardY);
   for (size_t i = 1; i < operations.size(); ++i) {

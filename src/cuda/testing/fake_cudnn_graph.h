@@ -48,13 +48,13 @@ struct Object {
 
 inline bool is_operation(Kind kind) {
   return kind == Kind::kConvolutionForward || kind == Kind::kConvolutionBackwardData ||
-         kind == Kind::kPointwiseOperation;
+         kind == Kind::kPointwiseOperation || kind == Kind::kAttention;
 }
 
 struct TensorView {
   int64_t uid = 0;
   CudnnDataType type{};
-  bool is_virtual = false;
+  bool is_virtual = false, by_value = false;
   int64_t alignment = 0;
   std::vector<int64_t> extents, strides;
 
@@ -62,6 +62,7 @@ struct TensorView {
       : uid(object.one<int64_t>(Attribute::kTensorUid)),
         type(object.one<CudnnDataType>(Attribute::kTensorDataType)),
         is_virtual(object.one<bool>(Attribute::kTensorIsVirtual)),
+        by_value(object.one<bool>(Attribute::kTensorIsByValue)),
         alignment(object.one<int64_t>(Attribute::kTensorAlignment)),
         extents(object.all<int64_t>(Attribute::kTensorDimensions)),
         strides(object.all<int64_t>(Attribute::kTensorStrides)) {}
@@ -99,25 +100,33 @@ struct Step {
   std::optional<TensorView> b;
   TensorView y;
 };
+struct AttentionView {
+  TensorView q, k, v, o, scale;
+};
+// A convolution and what follows it, or attention.
 struct Program {
-  ConvolutionView convolution;
+  std::optional<ConvolutionView> convolved;
   std::vector<Step> steps;
+  std::optional<AttentionView> attention;
   std::vector<TensorView> memory;  // what a run gives addresses of
 
+  const ConvolutionView& convolution() const { return *convolved; }
   const TensorView& result() const {
+    if (attention) return attention->o;
     if (!steps.empty()) return steps.back().y;
-    return convolution.backward ? convolution.x : convolution.y;
+    return convolution().backward ? convolution().x : convolution().y;
   }
 };
 
-// One convolution and what follows it; nullopt for any other graph, and for one whose shapes do not fit.
+// nullopt for any other graph, and for one whose shapes do not fit.
 std::optional<Program> read_program(const Object& graph);
 
 // A run of a program: the addresses of its tensors in memory.
-struct ConvolutionRun {
+struct ProgramRun {
   Program program;
   bool wrong = false;  // of an engine that computes something else: NaN
   std::map<int64_t, void*> at;
+  float scale = 0;  // attention's, by value
 
   void compute() const;
 };

@@ -22,7 +22,7 @@ std::string machine_text(const cuda_kernels::GpuKernels& kernels) {
   if (kernels.cache != nullptr)
     text += ", NVRTC " + cuda::cuda_version_text(kernels.cache->compiler_version());
   if (kernels.products != nullptr) text += fmt::format(", cuBLASLt {}", kernels.products->version());
-  if (kernels.convolutions != nullptr) text += ", cuDNN " + kernels.convolutions->library().version_text();
+  if (kernels.cudnn != nullptr) text += ", cuDNN " + kernels.cudnn->library().version_text();
   return text;
 }
 
@@ -42,10 +42,13 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
     takes.epilogue = cuda_kernels::product_epilogues();
     takes.epilogue_operators = cuda_kernels::kMostEpilogue;
   }
-  if (kernels.convolutions != nullptr) add_convolutions(takes);
+  if (kernels.cudnn != nullptr) {
+    add_convolutions(takes);
+    takes.attention = takes.split_attention = true;  // of some; passes ask about each
+  }
   if (kernels.cache == nullptr) return takes;
   // Reorders, and what stands between convolutions, are generated.
-  if (kernels.convolutions != nullptr) {
+  if (kernels.cudnn != nullptr) {
     takes.convolution_layout = Layout::kChannelsLast;
     takes.laid_out = {DType::kF32, DType::kF16, DType::kBF16};
   }
@@ -74,9 +77,9 @@ Result<std::unique_ptr<const Provider>> CudaProvider::make(int index) {
   // Models without convolutions need none; those with some are told of each.
   auto cudnn = cuda::Cudnn::load(context, places);
   if (cudnn.ok())
-    kernels.convolutions = std::make_shared<JudgedConvolutions>(*std::move(cudnn));
+    kernels.cudnn = std::make_shared<JudgedGraphs>(*std::move(cudnn));
   else
-    kernels.no_convolutions = cudnn.error().message;
+    kernels.no_cudnn = cudnn.error().message;
   return std::unique_ptr<const Provider>(std::make_unique<CudaProvider>(std::move(kernels)));
 }
 
@@ -115,6 +118,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
     }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
     why_not = cuda_kernels::lower_convolution(context, kernels_, found);
+    if (why_not.empty()) why_not = cuda_kernels::lower_attention(context, kernels_, found);
   }
   if (found.empty() && ReferenceNode::can_run(graph, node))
     found.push_back(cuda_kernels::reference_on_host(kernels_.device, graph, node, std::move(why_not)));

@@ -12,7 +12,7 @@ class CudaProvider : public Provider {
   // GPU number `index`. An error says in one line what is missing (driver, library, version, GPU) and where it was
   // looked for.
   static Result<std::unique_ptr<const Provider>> make(int index);
-  // With what it is given; without `cache`, `products` or `convolutions` there are no such kernels, and the reference stands in: for tests
+  // With what it is given; without `cache`, `products` or `cudnn` there are no such kernels, and the reference stands in: for tests
   // on a driver that runs none.
   explicit CudaProvider(cuda_kernels::GpuKernels kernels);
 

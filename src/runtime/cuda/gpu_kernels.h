@@ -9,7 +9,7 @@
 #include "cuda/kernel_cache.h"
 
 #include "runtime/cuda/cuda_device.h"
-#include "runtime/cuda/judged_convolutions.h"
+#include "runtime/cuda/judged_graphs.h"
 #include "runtime/lower/lower.h"
 
 namespace hone::runtime::cuda_kernels {
@@ -17,10 +17,10 @@ namespace hone::runtime::cuda_kernels {
 // Candidates keep what they need of it.
 struct GpuKernels {
   std::shared_ptr<CudaDevice> device;
-  std::shared_ptr<cuda::KernelCache> cache;               // null: no kernels of hone's own
-  std::shared_ptr<const cuda::BlasLt> products;           // null: none
-  std::shared_ptr<JudgedConvolutions> convolutions = {};  // null: none, because of
-  std::string no_convolutions = "there is no cuDNN";
+  std::shared_ptr<cuda::KernelCache> cache;      // null: no kernels of hone's own
+  std::shared_ptr<const cuda::BlasLt> products;  // null: none
+  std::shared_ptr<JudgedGraphs> cudnn = {};      // convolutions, attention; null: none, because of
+  std::string no_cudnn = "there is no cuDNN";
 };
 
 // A kernel of hone's own, compiled or taken from the cache, in the device's context.
@@ -44,6 +44,9 @@ Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, co
 // Why there is no candidate for a convolution; empty where there is one, or the node is none.
 std::string lower_convolution(const LowerContext& context, const GpuKernels& kernels,
                               std::vector<Candidate>& found);
+// Why there is no candidate for attention, as for a convolution.
+std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
+                            std::vector<Candidate>& found);
 // What may stand behind a product in one kernel; the combination is lower_product's to judge.
 std::vector<graph::EpilogueCapability> product_epilogues();
 inline constexpr std::size_t kMostEpilogue = 3;  // a row or a number a channel, a tensor, a function

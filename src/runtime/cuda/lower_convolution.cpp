@@ -1,5 +1,5 @@
 // Conv and ConvTranspose on a GPU, alone and with an epilogue: cuDNN's engines as candidates (convolution_form.h,
-// judged_convolutions.h). Where it has none that adds a bias, a generated kernel does behind it.
+// judged_graphs.h). Where it has none that adds a bias, a generated kernel does behind it.
 #include <algorithm>
 #include <mutex>
 
@@ -9,7 +9,7 @@
 #include "runtime/cuda/convolution_form.h"
 #include "runtime/cuda/gpu_kernels.h"
 #include "runtime/cuda/gpu_launches.h"
-#include "runtime/cuda/judged_convolutions.h"
+#include "runtime/cuda/judged_graphs.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
@@ -74,12 +74,14 @@ struct GpuConvolutionTraits {
 class GpuConvolution : public Kernel {
  public:
   GpuConvolution(GpuConvolutionTraits traits, std::shared_ptr<PackedOperands> packed,
-                 PackedOperands::Addresses addresses, cuda::ConvolutionRuns runs, std::size_t scratch_bytes)
+                 PackedOperands::Addresses addresses, std::shared_ptr<const cuda::Convolution> graph,
+                 std::shared_ptr<const cuda::CudnnPlan> plan)
       : traits_(std::move(traits)),
         packed_(std::move(packed)),
         addresses_(addresses),
-        runs_(std::move(runs)),
-        scratch_bytes_(scratch_bytes) {}
+        graph_(graph),
+        scratch_bytes_(plan->workspace_bytes),
+        runs_(std::move(graph), std::move(plan)) {}
 
   void add_bias_by(LoadedKernel kernel) { bias_kernel_ = std::move(kernel); }
 
@@ -95,14 +97,13 @@ class GpuConvolution : public Kernel {
       return i ? arguments.inputs[*i] : packed;
     };
     const void* bias = input(traits_.bias, addresses_.bias);
-    cuda::ConvolutionOperands operands{.x = arguments.inputs[traits_.x],
-                                       .w = input(traits_.w, addresses_.w),
-                                       .added = input(traits_.added, nullptr),
-                                       .bias = traits_.bias_launch ? nullptr : bias,
-                                       .y = arguments.outputs[0],
-                                       .workspace = arguments.scratch};
+    const cuda::ConvolutionOperands operands{.x = arguments.inputs[traits_.x],
+                                             .w = input(traits_.w, addresses_.w),
+                                             .added = input(traits_.added, nullptr),
+                                             .bias = traits_.bias_launch ? nullptr : bias,
+                                             .y = arguments.outputs[0]};
     auto& cuda_queue = static_cast<CudaQueue&>(queue);
-    HONE_CHECK(runs_.run(operands, cuda_queue.stream()));
+    HONE_CHECK(runs_.run(graph_->operands(operands), arguments.scratch, cuda_queue.stream()));
     if (!traits_.bias_launch) return {};
     void* y = arguments.outputs[0];
     int64_t elements = traits_.bias_launch->elements;
@@ -115,8 +116,9 @@ class GpuConvolution : public Kernel {
   GpuConvolutionTraits traits_;
   std::shared_ptr<PackedOperands> packed_;
   PackedOperands::Addresses addresses_;
-  cuda::ConvolutionRuns runs_;
+  std::shared_ptr<const cuda::Convolution> graph_;
   std::size_t scratch_bytes_ = 0;
+  cuda::CudnnRuns runs_;
   LoadedKernel bias_kernel_;
 };
 
@@ -159,15 +161,14 @@ struct Offer {
 };
 
 Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, const Offer& offer,
-                                                 const cuda::ConvolutionEngine& engine) {
-  HONE_ASSIGN(const auto plan, offer.judged->convolution->plan(engine));
+                                                 const cuda::CudnnEngine& engine) {
+  HONE_ASSIGN(const auto plan, offer.judged->graph->plan(engine));
   if (plan->workspace_bytes > kMostWorkspace)
     return unsupported(
         fmt::format("cuDNN's {} wants {} MiB of workspace", engine.name(), plan->workspace_bytes >> 20));
   HONE_ASSIGN(const PackedOperands::Addresses addresses, offer.packed->on_device());
-  auto kernel = std::make_unique<GpuConvolution>(offer.traits, offer.packed, addresses,
-                                                 cuda::ConvolutionRuns(offer.judged->convolution, plan),
-                                                 plan->workspace_bytes);
+  auto kernel =
+      std::make_unique<GpuConvolution>(offer.traits, offer.packed, addresses, offer.judged->graph, plan);
   if (offer.traits.bias_launch) {
     HONE_ASSIGN(LoadedKernel bias,
                 load_kernel(kernels, offer.traits.bias_launch->source, hone::kernels::gpu::kPointwiseEntry));
@@ -178,12 +179,12 @@ Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, cons
 
 // With its bias by the library or, where the library cannot and nothing else follows, by a kernel of our own.
 std::string judge_form(const GpuKernels& kernels, const ConvolutionForm& form, Offer& offer) {
-  offer.judged = kernels.convolutions->judge(form.desc);
+  offer.judged = kernels.cudnn->judge(form.desc);
   const bool bias_alone = form.desc.bias && !form.desc.added && !form.desc.activation.mode;
   if (!offer.judged->engines.empty() || !bias_alone || kernels.cache == nullptr) return offer.judged->why_not;
   cuda::ConvolutionDesc without = form.desc;
   without.bias = false;
-  offer.judged = kernels.convolutions->judge(without);
+  offer.judged = kernels.cudnn->judge(without);
   offer.traits.bias_launch = bias_launch_of(form.desc);
   return offer.traits.bias_launch ? offer.judged->why_not : "no kernel adds its bias";
 }
@@ -196,7 +197,7 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
   if (graph::product_kind(group.anchor()) != graph::GroupKind::kConvolution ||
       (group.is_group() && group.kind() != graph::GroupKind::kConvolution))
     return {};
-  if (kernels.convolutions == nullptr) return kernels.no_convolutions;
+  if (kernels.cudnn == nullptr) return kernels.no_cudnn;
   auto read = read_convolution_form(context, group);
   if (const auto* const why = std::get_if<std::string>(&read)) return *why;
   const ConvolutionForm& form = std::get<ConvolutionForm>(read);
@@ -210,7 +211,7 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
                          .bias_launch = {}},
               .packed = std::make_shared<PackedOperands>(kernels.device, form.packed_w, form.packed_bias)};
   if (std::string why = judge_form(kernels, form, offer); !why.empty()) return why;
-  const std::vector<cuda::ConvolutionEngine>& engines = offer.judged->engines;
+  const std::vector<cuda::CudnnEngine>& engines = offer.judged->engines;
   for (std::size_t i = 0; i < engines.size(); ++i) {
     offer.traits.implementation = fmt::format(
         "cuDNN {}{}{} ({}, guess {} of {})", engines[i].name(), group.is_group() ? " with epilogue" : "",

@@ -27,7 +27,7 @@ inline std::shared_ptr<const Provider> cuda_without_gpu(bool products, bool gene
       .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
   if (products) {
     kernels.products = cuda::testing::fake_products(context);
-    kernels.convolutions = std::make_shared<JudgedConvolutions>(cuda::testing::fake_cudnn(context));
+    kernels.cudnn = std::make_shared<JudgedGraphs>(cuda::testing::fake_cudnn(context));
   }
   if (generated) kernels.cache = cuda::testing::kernels_of_the_host();
   return std::make_shared<CudaProvider>(std::move(kernels));

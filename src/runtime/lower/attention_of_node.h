@@ -1,0 +1,33 @@
+// What an Attention is, alone or as a group of kind "attention" with the splits that part one matrix into its operands: read
+// once for every provider.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "runtime/lower/group_view.h"
+
+namespace hone::runtime {
+
+// One operand: [B, H, T, D], or [B, T, H·D] with the number of heads in an attribute, perhaps a part of wider rows.
+struct AttentionOperand {
+  std::size_t input = 0;   // of the plan's node
+  int64_t offset = 0;      // of its first element there
+  int64_t row_length = 0;  // of the rows that hold it; 0: its own
+  int64_t heads = 0, rows = 0, columns = 0;
+  std::array<int64_t, 3> strides{};  // of batches, heads and rows; the elements of a row lie together
+};
+
+struct NodeAttention {
+  AttentionOperand q, k, v, out;  // `out` without an input
+  int64_t batch = 0;
+  float scale = 1;
+  bool causal = false, masked = false;  // the mask is the node's input 3
+  std::vector<std::size_t> unread;      // inputs that are known: the sizes of splits
+};
+
+// nullopt for an attention with a cache, with more results than one, or a cap: no kernel takes those.
+std::optional<NodeAttention> attention_of_node(const GroupView& group);
+
+}  // namespace hone::runtime

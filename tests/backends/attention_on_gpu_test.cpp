@@ -1,0 +1,124 @@
+// Attention on a GPU against the reference, by cuDNN: without a GPU over one that the host computes
+// (cuda/testing/fake_cudnn.cpp), on one (ctest -L cuda) by NVIDIA's.
+#include "tests/backends/compare.h"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lab/prepared.h"
+#include "runtime/testing/providers.h"
+
+namespace hone::backends {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+using ::testing::HasSubstr;
+
+class AttentionOnGpu : public ::testing::TestWithParam<const char*> {
+ protected:
+  CompareOptions options() const {
+    CompareOptions options;
+    options.provider = provider_;
+    return options;
+  }
+  std::string implementation(const graph::Graph& graph) const {
+    const auto candidates = provider_->candidates(graph, graph.nodes().back(), runtime::Share::kDevice);
+    if (!candidates.ok() || candidates->empty()) return "none";
+    const auto kernel = candidates->front().make();
+    return kernel.ok() ? (*kernel)->implementation() : kernel.error().message;
+  }
+  const std::shared_ptr<const runtime::Provider> provider_ = runtime::testing::provider_named(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(All, AttentionOnGpu, ::testing::Values(runtime::testing::kCudaOnHost),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Gpu, AttentionOnGpu, ::testing::ValuesIn(runtime::testing::gpu_providers()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionOnGpu);
+
+struct HeadsCase {
+  Shape q, k, v;
+  Attributes attributes = {};
+};
+
+ValueId attention(GraphBuilder& b, DType dtype, const HeadsCase& c) {
+  return b.add("Attention",
+               {input_of(b, "q", dtype, c.q), input_of(b, "k", dtype, c.k), input_of(b, "v", dtype, c.v)},
+               c.attributes);
+}
+
+TEST_P(AttentionOnGpu, EveryFormAgrees) {
+  const std::vector<HeadsCase> cases = {
+      {{2, 3, 17, 16}, {2, 3, 17, 16}, {2, 3, 17, 16}},
+      {{1, 4, 9, 64}, {1, 4, 21, 64}, {1, 4, 21, 32}, {{"scale", 0.3F}}},
+      {{2, 6, 5, 24}, {2, 2, 11, 24}, {2, 2, 11, 24}},  // each key's head for three of queries
+      {{1, 2, 1, 256}, {1, 2, 40, 256}, {1, 2, 40, 8}},
+      {{2, 13, 48}, {2, 13, 48}, {2, 13, 48}, {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}}},
+      {{2, 7, 64}, {2, 19, 32}, {2, 19, 32}, {{"q_num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}}},
+  };
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    for (const HeadsCase& c : cases) {
+      SCOPED_TRACE(fmt::format("{} q {} k {} v {}", dtype_name(dtype), shape_text(c.q), shape_text(c.k),
+                               shape_text(c.v)));
+      compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> { return {attention(b, dtype, c)}; },
+                          options());
+    }
+  }
+}
+
+// Queries, keys and values as parts of the rows of one matrix, read where they lie.
+TEST_P(AttentionOnGpu, ThePartsOfWiderRowsAgree) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    compare_all_kernels(fused(
+                            [&](GraphBuilder& b) -> std::vector<ValueId> {
+                              const ValueId rows = input_of(b, "x", dtype, {2, 13, 3 * 48});
+                              const auto parts = b.add_many("Split", {rows, ints(b, {48, 48, 48})}, 3,
+                                                            {{"axis", int64_t{2}}});
+                              return {b.add("Attention", {parts[0], parts[1], parts[2]},
+                                            {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}})};
+                            },
+                            graph::GroupKind::kAttention),
+                        options());
+  }
+}
+
+// What cuDNN's one operation does not take runs on the host, and says why.
+TEST_P(AttentionOnGpu, WhatItRefusesIsNamedWithTheReason) {
+  const HeadsCase plain{{1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}};
+  HeadsCase causal = plain;
+  causal.attributes.set("is_causal", int64_t{1});
+  const HeadsCase odd{{1, 2, 8, 20}, {1, 2, 8, 20}, {1, 2, 8, 20}};
+  const auto of = [&](DType dtype, const HeadsCase& c) {
+    return implementation(
+        make_graph([&](GraphBuilder& b) -> std::vector<ValueId> { return {attention(b, dtype, c)}; }));
+  };
+  EXPECT_THAT(of(DType::kF16, plain), HasSubstr("cuDNN attention, engine"));
+  EXPECT_THAT(of(DType::kF32, plain),
+              HasSubstr("reference, off the GPU: cuDNN's attention is of f16 and bf16"));
+  EXPECT_THAT(of(DType::kF16, causal),
+              HasSubstr("reference, off the GPU: cuDNN's one operation for attention has no masks"));
+  EXPECT_THAT(of(DType::kF16, odd), HasSubstr("a multiple of 8 columns, at most 256, and not 20"));
+}
+
+// The pattern becomes one operator where that has a kernel, and stays products and a softmax where it has none.
+TEST_P(AttentionOnGpu, IsRecognisedWhereItHasAKernel) {
+  for (const DType dtype : {DType::kF16, DType::kF32}) {
+    const graph::Graph pattern = make_graph([&](GraphBuilder& b) -> std::vector<ValueId> {
+      const ValueId q = input_of(b, "q", dtype, {1, 2, 9, 16}), k = input_of(b, "k", dtype, {1, 2, 9, 16}),
+                    v = input_of(b, "v", dtype, {1, 2, 9, 16});
+      const ValueId scores = b.add("MatMul", {q, b.add("Transpose", {k}, {{"perm", Ints{0, 1, 3, 2}}})});
+      return {b.add("MatMul", {b.add("Softmax", {scores}, {{"axis", int64_t{-1}}}), v})};
+    });
+    const auto optimised = lab::optimise(pattern, *provider_, {});
+    ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+    int attentions = 0;
+    for (const graph::Node& node : optimised->nodes()) {
+      attentions += node.op == "Attention" ? 1 : 0;
+      EXPECT_TRUE(provider_->runs(*optimised, node)) << node.op;
+    }
+    EXPECT_EQ(attentions, dtype == DType::kF16 ? 1 : 0);
+    compare_all_kernels(*optimised, options());
+  }
+}
+
+}  // namespace
+}  // namespace hone::backends
