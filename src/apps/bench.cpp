@@ -10,43 +10,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "apps/bench_line.h"
 #include "apps/bucket_options.h"
 #include "apps/command.h"
-#include "apps/model_options.h"
 #include "apps/saved_plan.h"
 #include "core/file.h"
 #include "core/open_files.h"
 #include "core/units.h"
 #include "lab/bench/throughput.h"
-#include "lab/buckets/padding_cost.h"
 #include "report/text.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::apps {
-namespace {
 
-struct BenchOptions {
-  ModelOptions model;
-  std::optional<Option> device_option;
-  lab::BenchOptions bench;
-  std::vector<std::string> inputs;
-  std::vector<std::string> disabled;
-  std::vector<std::string> against;
-  std::string ort_library;
-  std::string json;
-  std::string csv;
-  int64_t batch = 0;
-  bool no_cache = false;
-  bool on_request = false;
-  bool sweep = false;
-  std::string batches, concurrencies;  // of the sweep: "1,8,32"
-  std::vector<std::string> buckets;    // "batch=1,8,32"
-};
-
-// The symbols that stand for the batch: the first extents of the inputs. A fixed one must be what was asked
-// for.
-Result<std::vector<std::string>> batch_symbols(const BenchOptions& options) {
+Result<std::vector<std::string>> batch_symbols(const BenchLine& options) {
   ModelOptions open = options.model;
   open.default_symbol = 0;
   HONE_ASSIGN(const graph::Graph graph, load_model(open));
@@ -72,7 +50,14 @@ nlohmann::ordered_json latency_json(const lab::Latency& latency) {
   return {{"p50", latency.p50}, {"p90", latency.p90}, {"p99", latency.p99}, {"mean", latency.mean}};
 }
 
-nlohmann::ordered_json result_json(const BenchOptions& options, const lab::BenchResult& result) {
+void print_latency(const std::string& who, const lab::Latency& latency) {
+  fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", who, format_ms(latency.p50), format_ms(latency.p90),
+             format_ms(latency.p99), format_ms(latency.mean), latency.runs);
+}
+
+namespace {
+
+nlohmann::ordered_json result_json(const BenchLine& options, const lab::BenchResult& result) {
   nlohmann::ordered_json json;
   json["schema"] = 1;
   json["model"] = options.model.path;
@@ -116,17 +101,12 @@ std::string csv_of(const lab::BenchResult& result) {
   return text;
 }
 
-void print_latency(const std::string& who, const lab::Latency& latency) {
-  fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", who, format_ms(latency.p50), format_ms(latency.p90),
-             format_ms(latency.p99), format_ms(latency.mean), latency.runs);
-}
-
 // Three digits at least, and never an exponent.
 std::string plain_number(double value) {
   return value >= 100 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
-void print_result(const BenchOptions& options, const lab::BenchResult& result) {
+void print_result(const BenchLine& options, const lab::BenchResult& result) {
   fmt::print(
       "{}: {}, {}{}, batch {}\n", options.model.path, options.bench.device, counted(result.threads, "thread"),
       result.concurrency > 1 ? fmt::format(" for each of {} plans", result.concurrency) : "", result.batch);
@@ -184,7 +164,7 @@ Status answer_requests(const lab::Workload& step) {
 }
 
 // What is wrong with the line, known before any work.
-Status check_line(const BenchOptions& options) {
+Status check_line(const BenchLine& options) {
   const lab::BenchOptions& bench = options.bench;
   HONE_CHECK(check_threads(bench.threads));
   HONE_CHECK(check_device(bench.device));
@@ -211,7 +191,7 @@ nlohmann::ordered_json calls_json(const lab::ThroughputCalls& calls) {
   return json;
 }
 
-nlohmann::ordered_json throughput_json(const BenchOptions& options, const lab::Throughput& result) {
+nlohmann::ordered_json throughput_json(const BenchLine& options, const lab::Throughput& result) {
   auto points = nlohmann::ordered_json::array();
   for (const lab::ThroughputPoint& point : result.points)
     points.push_back({{"batch", point.batch},
@@ -233,7 +213,7 @@ nlohmann::ordered_json throughput_json(const BenchOptions& options, const lab::T
   return json;
 }
 
-void print_throughput(const BenchOptions& options, const lab::Throughput& result) {
+void print_throughput(const BenchLine& options, const lab::Throughput& result) {
   fmt::print("{}: {}, throughput against latency; items are calls × batch\n", options.model.path,
              options.bench.device);
   fmt::print("{:>6}{:>9}{:>9}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}\n", "batch", "at once", "threads",
@@ -263,16 +243,16 @@ void print_throughput(const BenchOptions& options, const lab::Throughput& result
 }
 
 // 1 to 32 by doubling where the model leaves its batch open, else the one that it has.
-Result<std::vector<int64_t>> batches_of(const BenchOptions& options) {
+Result<std::vector<int64_t>> batches_of(const BenchLine& options) {
   if (!options.batches.empty()) return numbers_of("--batches", options.batches);
   if (options.batch > 0) return std::vector<int64_t>{options.batch};
-  BenchOptions one = options;
+  BenchLine one = options;
   one.batch = 1;
   if (batch_symbols(one).ok()) return std::vector<int64_t>{1, 2, 4, 8, 16, 32};
   return std::vector<int64_t>{0};  // as the model says
 }
 
-Result<std::vector<int>> concurrencies_of(const BenchOptions& options) {
+Result<std::vector<int>> concurrencies_of(const BenchLine& options) {
   if (options.concurrencies.empty()) return lab::default_concurrencies(options.bench);
   HONE_ASSIGN(const std::vector<int64_t> given, numbers_of("--concurrencies", options.concurrencies));
   std::vector<int> numbers;
@@ -280,7 +260,7 @@ Result<std::vector<int>> concurrencies_of(const BenchOptions& options) {
   return numbers;
 }
 
-Status run_sweep(const BenchOptions& options) {
+Status run_sweep(const BenchLine& options) {
   if (options.model.path == "-")
     return usage_error("--sweep needs a model in a file, not from standard input: it is read for each batch");
   if (!options.against.empty() || !options.csv.empty() || !options.inputs.empty() || options.on_request)
@@ -295,7 +275,7 @@ Status run_sweep(const BenchOptions& options) {
   HONE_ASSIGN(sweep.concurrencies, concurrencies_of(options));
   const auto graph_of = [&](int64_t batch) -> Result<graph::Graph> {
     ModelOptions model = options.model;
-    BenchOptions at = options;
+    BenchLine at = options;
     at.batch = batch;
     if (batch > 0) {
       HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(at));
@@ -318,8 +298,7 @@ Status run_sweep(const BenchOptions& options) {
 }
 
 // Files first, then what is printed.
-Status give_result(const BenchOptions& options, const lab::BenchResult& result,
-                   nlohmann::ordered_json assumed) {
+Status give_result(const BenchLine& options, const lab::BenchResult& result, nlohmann::ordered_json assumed) {
   HONE_CHECK(check_mapped_files());
   nlohmann::ordered_json json = result_json(options, result);
   json["assumed"] = std::move(assumed);
@@ -329,88 +308,10 @@ Status give_result(const BenchOptions& options, const lab::BenchResult& result,
   return {};
 }
 
-// --- in buckets ---
-
-nlohmann::ordered_json buckets_json(const BenchOptions& options, const lab::BucketBench& result) {
-  nlohmann::ordered_json json = {{"schema", 1},
-                                 {"model", options.model.path},
-                                 {"device", result.device},
-                                 {"threads", result.threads},
-                                 {"batch", result.batch},
-                                 {"inputs", result.inputs},
-                                 {"served", served_json(result.served)},
-                                 {"latency_ms", latency_json(result.latency)},
-                                 {"runs", result.latency.runs},
-                                 {"contention", contention_json(result.latency.contention)}};
-  json["against_exact"] = nullptr;
-  if (result.against_exact) {
-    const Interval& ratio = result.against_exact->ratio;
-    json["against_exact"] = {{"ratio", {{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
-                             {"verdict", lab::speed_change_name(result.against_exact->change)}};
-  }
-  return json;
-}
-
-void print_buckets(const BenchOptions& options, const lab::BucketBench& result) {
-  fmt::print("{}: {}, {}, batch {}\n", options.model.path, result.device, counted(result.threads, "thread"),
-             result.batch);
-  fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "p50", "p90", "p99", "mean", "runs");
-  print_latency("hone, with its copies", result.latency);
-  fmt::print("{}\n", report::clean_utf8(result.served.text()));
-  if (result.against_exact)
-    fmt::print("a plan of exactly these extents is {} as fast ({:.0f} % sure): what padding costs\n",
-               lab::ratio_text({1 / result.against_exact->ratio.median, 1 / result.against_exact->ratio.high,
-                                1 / result.against_exact->ratio.low, result.against_exact->ratio.level}),
-               result.against_exact->level * 100);
-  print_contention(result.latency.contention, "times are longer than on a quiet machine");
-  for (const std::string& input : result.inputs) fmt::print("input {}\n", report::clean_utf8(input));
-}
-
-Status run_in_buckets(const BenchOptions& options) {
-  if (options.model.path == "-")
-    return usage_error("--buckets needs a model in a file, not from standard input: it is read twice");
-  if (!options.against.empty() || !options.csv.empty() || options.on_request || options.bench.concurrency > 1)
-    return usage_error(
-        "--buckets measures one call at a time: leave --against, --csv, --on-request and --concurrency out");
-  HONE_ASSIGN(const auto buckets, read_buckets(options.buckets));
-  lab::BenchOptions bench = options.bench;
-  HONE_ASSIGN(bench.inputs, read_inputs(options.inputs));
-  bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
-  if (!options.no_cache) bench.timing_cache = runtime::TimingCache::default_path();
-  ModelOptions open = options.model, bound = options.model;
-  open.bindings.clear();
-  open.shapes.clear();
-  open.default_symbol = 0;
-  if (options.batch > 0) {
-    HONE_ASSIGN(const std::vector<std::string> symbols, batch_symbols(options));
-    for (const std::string& symbol : symbols)
-      bound.bindings.push_back(fmt::format("{}={}", symbol, options.batch));
-  }
-  std::vector<std::string> assumed;
-  HONE_ASSIGN(const graph::Graph of_all, load_to_run(open, {}, bench.seed));
-  HONE_ASSIGN(const graph::Graph of_data, load_model(bound, shapes_of(bench.inputs), &assumed));
-  HONE_CHECK(check_names_of(bench.inputs, of_all, options.model.path));
-  ProgressBar bar("hone bench");
-  bench.progress = [&bar](double fraction, const std::string& what) {
-    bar.update(fraction, what);
-    return !interrupted();
-  };
-  auto result = lab::bench_buckets(of_all, of_data, buckets, bench);
-  if (!result.ok()) return result.error().within(options.model.path);
-  HONE_CHECK(check_mapped_files());
-  bar.finish();
-  nlohmann::ordered_json json = buckets_json(options, *result);
-  json["assumed"] = assumed_json(bound, assumed);
-  HONE_CHECK(write_json(options.json, json));
-  print_buckets(options, *result);
-  if (!assumed.empty()) fmt::print("with {}\n", report::clean_utf8(assumed_text(bound, assumed)));
-  return {};
-}
-
 // --- of a saved plan ---
 
 // What the plan has fixed, or has no model for.
-Status check_plan_options(const BenchOptions& options) {
+Status check_plan_options(const BenchLine& options) {
   const std::string& path = options.model.path;
   const std::pair<bool, const char*> asked[] = {
       {options.batch > 0, "--batch"},
@@ -430,7 +331,7 @@ Status check_plan_options(const BenchOptions& options) {
                          options.bench.threads);
 }
 
-Status bench_plan(BenchOptions options) {
+Status bench_plan(BenchLine options) {
   HONE_CHECK(apply_memory(options.model));
   HONE_ASSIGN(options.bench.inputs, read_inputs(options.inputs));
   HONE_CHECK(check_plan_options(options));
@@ -449,10 +350,10 @@ Status bench_plan(BenchOptions options) {
   return give_result(options, result, nlohmann::ordered_json::object());
 }
 
-Status run_bench(const BenchOptions& options, Program& program) {
+Status run_bench(const BenchLine& options, Program& program) {
   if (is_given_plan(options.model)) return bench_plan(options);
   HONE_CHECK(check_line(options));
-  if (!options.buckets.empty()) return run_in_buckets(options);
+  if (!options.buckets.empty()) return bench_in_buckets(options);
   if (options.sweep || !options.batches.empty() || !options.concurrencies.empty()) return run_sweep(options);
   ModelOptions model = options.model;
   // Both read the model again.
@@ -496,7 +397,7 @@ Status run_bench(const BenchOptions& options, Program& program) {
 }  // namespace
 
 void add_bench_command(Program& program) {
-  auto options = std::make_shared<BenchOptions>();
+  auto options = std::make_shared<BenchLine>();
   Command command =
       program.add("bench", "latency percentiles and throughput of a model, optimised, or of a saved plan",
                   [options, &program] { return run_bench(*options, program); });

@@ -287,9 +287,9 @@ Status run_show(const ShowOptions& options) {
 
 void add_show_command(Program& program) {
   auto options = std::make_shared<ShowOptions>();
-  Command command = program.add(
-      "show", "the graph of a model, readable: shapes, FLOPs, bytes, floors; of a saved plan, its kernels",
-      [options] { return run_show(*options); });
+  Command command =
+      program.add("show", "the graph of a model, its FLOPs, bytes and floors; the kernels of a saved plan",
+                  [options] { return run_show(*options); });
   options->model.add_to(command).required(false);
   options->model.add_symbolic_to(command);
   command.flag("--text", &options->text, "the graph in hone's text form instead");

@@ -8,6 +8,7 @@
 
 #include "graph/op_table.h"
 #include "graph/padding_rules.h"
+#include "graph/text.h"
 
 namespace hone::graph {
 
@@ -136,7 +137,9 @@ class Walk {
     return a.op == b.op && a.attributes == b.attributes && a.inputs.size() == b.inputs.size() &&
            a.outputs.size() == b.outputs.size() && a.bodies.size() == b.bodies.size() &&
            std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(),
-                      [](ValueId x, ValueId y) { return x.valid() == y.valid(); });
+                      [](ValueId x, ValueId y) { return x.valid() == y.valid(); }) &&
+           std::equal(a.bodies.begin(), a.bodies.end(), b.bodies.begin(),
+                      [](const auto& x, const auto& y) { return same_graph(*x, *y); });
   }
 
   // Null where the two do not stand at the same place of their graphs. Constants are compared when first met.

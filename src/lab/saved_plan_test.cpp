@@ -226,6 +226,21 @@ TEST(SavedPlan, OfAZooModelComputesTheSame) {
   std::filesystem::remove(path);
 }
 
+// Whatever a file asks for, it gets no more than there is.
+TEST(SavedPlan, ThatAsksForMoreMemoryThanThereIsIsAnError) {
+  const auto provider = runtime::testing::cpu_provider(1);
+  model::PlanFile file;
+  file.about.device = "cpu";
+  for (const runtime::Trait& trait : provider->traits())
+    file.about.made_for.emplace_back(trait.what, trait.value);
+  file.graph = *graph::parse(
+      "graph \"g\" (%x: f32[35184372088832]) { %y: f32[35184372088832] = Relu(%x) \"y\" return %y }");
+  file.choices.kernels = {{graph::NodeId{0}, "hone pointwise", 0, 1, {}}};
+  const auto plan = make_again(file, *provider);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("more than the memory of"), std::string::npos) << plan.error().message;
+}
+
 TEST(SavedPlan, ForMoreThreadsThanThereAreIsRefused) {
   const auto path = scratch_path("threads.plan");
   const auto provider = runtime::testing::cpu_provider(1);

@@ -96,26 +96,41 @@ Status write_plan(const PlanFile& plan, const std::filesystem::path& path) {
   return file.commit();
 }
 
+namespace {
+
+// Before anything else of it is read, whose meaning may have changed with it.
+Status check_version(const PlanAbout& about) {
+  if (about.hone == kVersion) return {};
+  return unsupported(
+      fmt::format("the plan was made by hone {}, and this is {}; make it anew from the model ({})",
+                  about.hone, kVersion, about.model));
+}
+
+}  // namespace
+
+Result<PlanFile> read_plan_sections(const PlanSections& sections, std::shared_ptr<const void> owner) {
+  PlanFile plan;
+  HONE_ASSIGN(plan.about, about_from_json(sections.about));
+  HONE_ASSIGN(plan.choices, choices_from_json(sections.choices));
+  graph::DataBeside beside{{}, std::move(owner)};
+  HONE_ASSIGN(beside.blocks, cut_blocks(sections.blocks, sections.data));
+  HONE_ASSIGN(plan.graph, graph::parse(sections.graph, beside));
+  HONE_CHECK(graph::verify(plan.graph));
+  HONE_CHECK(graph::check_choices(plan.graph, plan.choices));
+  return plan;
+}
+
 Result<PlanFile> read_plan_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
   HONE_ASSIGN(const std::vector<Section> sections, read_sections(bytes));
   const bool known =
       std::equal(sections.begin(), sections.end(), kSections.begin(), kSections.end(),
                  [](const Section& section, std::string_view name) { return section.name == name; });
   if (!known) return corrupt("the plan does not have the sections that plans have");
-  PlanFile plan;
-  HONE_ASSIGN(plan.about, about_from_json(text_of(sections[0].bytes)));
-  // Before the rest, whose meaning may have changed with it.
-  if (plan.about.hone != kVersion)
-    return unsupported(
-        fmt::format("the plan was made by hone {}, and this is {}; make it anew from the model ({})",
-                    plan.about.hone, kVersion, plan.about.model));
-  HONE_ASSIGN(plan.choices, choices_from_json(text_of(sections[1].bytes)));
-  graph::DataBeside beside{{}, std::move(owner)};
-  HONE_ASSIGN(beside.blocks, cut_blocks(sections[3].bytes, sections[4].bytes));
-  HONE_ASSIGN(plan.graph, graph::parse(text_of(sections[2].bytes), beside));
-  HONE_CHECK(graph::verify(plan.graph));
-  HONE_CHECK(graph::check_choices(plan.graph, plan.choices));
-  return plan;
+  const PlanSections parts{text_of(sections[0].bytes), text_of(sections[1].bytes), text_of(sections[2].bytes),
+                           sections[3].bytes, sections[4].bytes};
+  HONE_ASSIGN(const PlanAbout about, about_from_json(parts.about));
+  HONE_CHECK(check_version(about));
+  return read_plan_sections(parts, std::move(owner));
 }
 
 Result<PlanFile> read_plan(const std::filesystem::path& path) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,5 +50,13 @@ Status write_plan(const PlanFile& plan, const std::filesystem::path& path);
 Result<PlanFile> read_plan(const std::filesystem::path& path);
 // The same of bytes that `owner` keeps alive, without a name.
 Result<PlanFile> read_plan_bytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+
+// What lies behind the checksums, by section.
+struct PlanSections {
+  std::string_view about, choices, graph;
+  std::span<const std::byte> blocks, data;
+};
+// The last step of both: plans of other versions are an error there, but not here, where fuzzing begins.
+Result<PlanFile> read_plan_sections(const PlanSections& sections, std::shared_ptr<const void> owner);
 
 }  // namespace hone::model

@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
+#include "core/testing/source_folder.h"
 #include "core/version.h"
 #include "graph/builder.h"
 #include "graph/text.h"
@@ -164,6 +165,29 @@ TEST(PlanFile, SaysWhatIsWrongWithWhatItHolds) {
              about, no_choices,
              "graph \"g\" () {\n %w: f32[4611686018427387904] = constant beside(0)\n return %w }", {1}, "x")),
          "line 2");
+}
+
+// Otherwise the fuzzer would begin with what is refused at the door.
+TEST(PlanFile, SeedsOfItsFuzzerArePlans) {
+  std::size_t seeds = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder() / "tests/fuzz/corpus/plan")) {
+    const auto text = std::make_shared<const std::string>(*read_file(entry.path()));
+    std::vector<std::string_view> parts;
+    std::size_t at = 0;
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t end = text->find('\x1e', at);
+      ASSERT_NE(end, std::string::npos) << entry.path();
+      parts.push_back(std::string_view(*text).substr(at, end - at));
+      at = end + 1;
+    }
+    parts.push_back(std::string_view(*text).substr(at));
+    const auto plan = read_plan_sections({parts[0], parts[1], parts[2], std::as_bytes(std::span(parts[3])),
+                                          std::as_bytes(std::span(parts[4]))},
+                                         text);
+    EXPECT_TRUE(plan.ok()) << entry.path() << ": " << plan.error().message;
+    ++seeds;
+  }
+  EXPECT_GE(seeds, 4U);
 }
 
 TEST(PlanFile, IsToldFromOtherFilesByItsContent) {
