@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "core/npy/npy.h"
 #include "lab/prepared.h"
-#include "model/npy/npy.h"
 #include "model/onnx/reader.h"
 #include "plugin/plugin.h"
 #include "runtime/plan.h"
@@ -99,8 +99,8 @@ TEST_P(ExampleOnCuda, GivesTheExpectedNumbers) {
     ASSERT_TRUE(graph.ok()) << graph.error().message;
     std::vector<Tensor> inputs;
     for (const char* name : {"value.npy", "locations.npy", "logits.npy"})
-      inputs.push_back(*model::read_npy(file(name)));
-    const Tensor expected = *model::read_npy(file("expected.npy"));
+      inputs.push_back(*read_npy(file(name)));
+    const Tensor expected = *read_npy(file("expected.npy"));
     auto plan = runtime::Plan::compile(*graph, *provider);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     int of_plugin = 0;

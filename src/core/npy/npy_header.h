@@ -1,4 +1,4 @@
-// The header of a .npy file as data: a Python dict literal with exactly three keys. Internal to model/npy.
+// The header of a .npy file as data: a Python dict literal with exactly three keys. Internal to core/npy.
 #pragma once
 
 #include <string>
