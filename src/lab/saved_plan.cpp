@@ -7,6 +7,7 @@
 
 #include "core/units.h"
 #include "core/version.h"
+#include "graph/custom_operator.h"
 #include "lab/machine.h"
 #include "runtime/make_provider.h"
 
@@ -62,6 +63,19 @@ Result<std::unique_ptr<const Provider>> provider_for(const model::PlanAbout& abo
     return provider.error().within(fmt::format("the plan was made for device {}", about.device));
   HONE_CHECK(check_made_for(about, **provider));
   return provider;
+}
+
+// Of a plugin's operator a file could hold the name alone, and its library may be another one by then.
+Status check_no_plugins(const graph::Graph& graph) {
+  for (const graph::Node& node : graph.nodes()) {
+    if (node.custom)
+      return unsupported(
+          fmt::format("node '{}' ({}): plan files hold no operators of plugins ({}); use the ONNX file with "
+                      "--plugin {}",
+                      node.name, node.op, node.custom->plugin, node.custom->file));
+    for (const auto& body : node.bodies) HONE_CHECK(check_no_plugins(*body));
+  }
+  return {};
 }
 
 }  // namespace

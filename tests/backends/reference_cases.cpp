@@ -182,6 +182,7 @@ void add_images(ReferenceCases& c) {
                 filter = of(DType::kU8, {2, 4, 3, 3});
   const Operand scale = number(0.5F), zero = {DType::kU8, {}, Tensor::zeros(DType::kU8, {})};
   c.add("Conv", {x, f32({2, 4, 3, 3}), f32({2})});
+  c.add("hone.ConvWeightGradient", {x, f32({1, 2, 4, 4})}, {{"kernel_shape", Ints{3, 3}}});
   c.add("ConvTranspose", {x, f32({4, 2, 3, 3})});
   c.add("ConvInteger", {u8, filter});
   c.add("QLinearConv", {u8, scale, zero, filter, scale, zero, scale, zero});
@@ -189,6 +190,9 @@ void add_images(ReferenceCases& c) {
   c.add("DeformConv", {f32({1, 1, 3, 3}), f32({1, 1, 2, 2}), f32({1, 8, 2, 2})});
   c.add("Col2Im", {f32({1, 4, 16}), ints({5, 5}), ints({2, 2})});
   c.add_each({"AveragePool", "MaxPool", "LpPool"}, {x}, {{"kernel_shape", Ints{2, 2}}});
+  const Operand of_pool = f32({1, 4, 5, 5});
+  c.add("hone.MaxPoolGradient", {of_pool, x}, {{"kernel_shape", Ints{2, 2}}});
+  c.add("hone.AveragePoolGradient", {of_pool, ints({1, 4, 6, 6})}, {{"kernel_shape", Ints{2, 2}}});
   c.add_each({"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", "MeanVarianceNormalization"}, {x});
   c.add("MaxUnpool", {f32({1, 1, 2, 2}), of(DType::kI64, {1, 1, 2, 2})},
         {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});

@@ -62,6 +62,16 @@ TEST_F(PluginErrors, NameTheFileThatIsNoPlugin) {
                {"libfixture.so", "version 2", "knows version 1", "build it against"});
 }
 
+TEST_F(PluginErrors, SayThatPlanFilesHoldNoOperatorsOfPlugins) {
+  const ProgramResult result =
+      run_hone({"optimize", file("model.onnx"), "-o", file("model.plan"), "--plugin", fixture_plugin()});
+  EXPECT_TRUE(
+      is_one_line_error(result, {"test.Scale", "plan files hold no operators of plugins", "--plugin"}))
+      << result.err;
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model.plan"));
+}
+
 TEST_F(PluginErrors, NameTheOperatorThatMakesNoSense) {
   expect_error("null kernel", {fixture_plugin()}, {"operator 'Scale'", "cpu kernel 'plain'", "run is NULL"});
   expect_error("an operator of hone's", {fixture_plugin()}, {"operator 'Conv'", "hone has already"});

@@ -186,7 +186,7 @@ TEST(GpuProductEpilogues, AreOnlyThoseThatTheLibraryComputes) {
       << "the library adds first";
   EXPECT_FALSE(runs("      %d: f32[37,48] = Add(%p, %r)\n", ", %r: f32[37,1]", ", %r"));
   EXPECT_FALSE(runs("      %s: f32[37,48] = Relu(%p)\n      %d: f32[37,48] = Relu(%s)\n"));
-  for (const graph::EpilogueCapability& row : provider->capabilities().epilogue) {
+  for (const graph::EpilogueCapability& row : cuda_kernels::product_epilogues()) {
     const std::string what = row.op == "Gelu"
                                  ? " = Gelu(%p) {approximate = \"tanh\"}\n"
                                  : " = " + std::string(row.op) + (row.binary ? "(%p, %t)\n" : "(%p)\n");
