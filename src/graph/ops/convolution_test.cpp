@@ -48,6 +48,28 @@ TEST(ConvolutionTypes, PoolingGivesIndicesToo) {
   EXPECT_EQ(first_type("GlobalAveragePool", {f32({kBatch, 3, kHeight, 8})}), "f32[N,3,1,1]");
 }
 
+TEST(ConvolutionTypes, GradientsHaveTheShapeOfWhatTheyAreOf) {
+  const Attributes window{{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"group", int64_t{2}}};
+  EXPECT_EQ(first_type("hone.ConvWeightGradient", {f32({kBatch, 6, 9, 9}), f32({kBatch, 8, 4, 4})}, window),
+            "f32[8,3,3,3]");
+  EXPECT_EQ(first_type("hone.ConvWeightGradient", {f32({kBatch, Dim(), kHeight, 9}), unranked(DType::kF32)},
+                       window),
+            "f32[?,?,3,3]");
+  EXPECT_TRUE(first_type("hone.ConvWeightGradient", {f32({1, 6, 9, 9}), f32({1, 8, 5, 4})}, window)
+                  .starts_with("error"));
+  EXPECT_TRUE(first_type("hone.ConvWeightGradient", {f32({1, 5, 9, 9}), f32({1, 8, 4, 4})}, window)
+                  .starts_with("error"));
+  const Attributes pool{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
+  EXPECT_EQ(first_type("hone.MaxPoolGradient", {f32({kBatch, 3, 4, 4}), f32({kBatch, 3, 8, 8})}, pool),
+            "f32[N,3,8,8]");
+  EXPECT_EQ(first_type("hone.AveragePoolGradient", {f32({1, 3, 4, 4}), int_constant({1, 3, 8, 8})}, pool),
+            "f32[1,3,8,8]");
+  EXPECT_TRUE(
+      first_type("hone.MaxPoolGradient", {f32({1, 3, 5, 4}), f32({1, 3, 8, 8})}, pool).starts_with("error"));
+  EXPECT_EQ(cost_of("hone.ConvWeightGradient", {f32({2, 6, 9, 9}), f32({2, 8, 4, 4})}, window).flops,
+            2.0 * 2 * 8 * 16 * 3 * 9);
+}
+
 TEST(ConvolutionCost, CountsMultiplyAddsTwiceAndEveryByteOnce) {
   // The first layer of ResNet-50: 2 · 64 · 112² · 3 · 7² FLOPs.
   const Cost cost = cost_of("Conv", {f32({1, 3, 224, 224}), f32({64, 3, 7, 7})},

@@ -103,7 +103,7 @@ Result<std::vector<Candidate>> CpuProvider::candidates(const graph::Graph& graph
   for (const LowerFunction lower :
        {cpu::lower_convolution, cpu::lower_matmul, cpu::lower_pointwise, cpu::lower_pooling,
         cpu::lower_normalization, cpu::lower_attention, cpu::lower_movement, cpu::lower_indexing,
-        cpu::lower_reduction, cpu::lower_resize, cpu::lower_optimizer}) {
+        cpu::lower_reduction, cpu::lower_resize, cpu::lower_loss, cpu::lower_optimizer}) {
     if (lowerable) lower(context, found);
   }
   cpu::lower_recurrent(context, found);  // any of its outputs may be absent

@@ -16,6 +16,7 @@ void lower_movement(const LowerContext&, std::vector<Candidate>&);
 void lower_indexing(const LowerContext&, std::vector<Candidate>&);
 void lower_reduction(const LowerContext&, std::vector<Candidate>&);
 void lower_resize(const LowerContext&, std::vector<Candidate>&);
+void lower_loss(const LowerContext&, std::vector<Candidate>&);
 void lower_optimizer(const LowerContext&, std::vector<Candidate>&);
 void lower_recurrent(const LowerContext&, std::vector<Candidate>&);
 
