@@ -20,7 +20,7 @@ struct Operand {
 
 Operand f32(Shape shape) { return {DType::kF32, std::move(shape)}; }
 Operand of(DType dtype, Shape shape) { return {dtype, std::move(shape)}; }
-Operand ints(std::vector<int64_t> values) {
+Operand integers(std::vector<int64_t> values) {
   return {DType::kI64, {}, Tensor::i64({static_cast<int64_t>(values.size())}, values)};
 }
 Operand whole(int64_t value) { return {DType::kI64, {}, Tensor::scalar_i64(value)}; }
@@ -124,10 +124,10 @@ void add_pointwise(ReferenceCases& c) {
 void add_reductions(ReferenceCases& c) {
   c.add_each({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
               "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"},
-             {f32({3, 4, 50}), ints({1})});
+             {f32({3, 4, 50}), integers({1})});
   c.add_each({"ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Hardmax", "LpNormalization"}, {f32({3, 50})});
   c.add_each({"CumSum", "CumProd"}, {f32({3, 50}), whole(1)});
-  c.add("TopK", {f32({3, 50}), ints({4})}, {}, 2);
+  c.add("TopK", {f32({3, 50}), integers({4})}, {}, 2);
 }
 
 void add_movement(ReferenceCases& c) {
@@ -135,18 +135,18 @@ void add_movement(ReferenceCases& c) {
   c.add_each({"Transpose", "Flatten", "Trilu", "Shape", "Size"}, {x});
   c.add("Concat", {x, x}, {{"axis", int64_t{1}}});
   c.add("Split", {x}, {{"axis", int64_t{1}}}, 2);
-  c.add("Slice", {x, ints({1}), ints({3})});
-  c.add("Reshape", {x, ints({2, 6})});
-  c.add("Squeeze", {f32({1, 3}), ints({0})});
-  c.add("Unsqueeze", {x, ints({0})});
-  c.add("Expand", {x, ints({2, 3, 4})});
-  c.add("Tile", {x, ints({2, 2})});
-  c.add("Pad", {x, ints({1, 1, 1, 1})});
-  c.add("CenterCropPad", {x, ints({2, 6})});
+  c.add("Slice", {x, integers({1}), integers({3})});
+  c.add("Reshape", {x, integers({2, 6})});
+  c.add("Squeeze", {f32({1, 3}), integers({0})});
+  c.add("Unsqueeze", {x, integers({0})});
+  c.add("Expand", {x, integers({2, 3, 4})});
+  c.add("Tile", {x, integers({2, 2})});
+  c.add("Pad", {x, integers({1, 1, 1, 1})});
+  c.add("CenterCropPad", {x, integers({2, 6})});
   c.add_each({"DepthToSpace"}, {f32({1, 4, 3, 3})}, {{"blocksize", int64_t{2}}});
   c.add_each({"SpaceToDepth"}, {f32({1, 1, 4, 4})}, {{"blocksize", int64_t{2}}});
   c.add("ReverseSequence", {x, of(DType::kI64, {4})});
-  c.add("ConstantOfShape", {ints({2, 3})});
+  c.add("ConstantOfShape", {integers({2, 3})});
   c.add("EyeLike", {f32({3, 3})});
   c.add("Range", {whole(0), whole(5), whole(1)});
   const Operand at = of(DType::kI64, {2});
@@ -188,11 +188,11 @@ void add_images(ReferenceCases& c) {
   c.add("QLinearConv", {u8, scale, zero, filter, scale, zero, scale, zero});
   c.add("CausalConvWithState", {f32({1, 4, 9}), f32({4, 1, 3})}, {}, 2);
   c.add("DeformConv", {f32({1, 1, 3, 3}), f32({1, 1, 2, 2}), f32({1, 8, 2, 2})});
-  c.add("Col2Im", {f32({1, 4, 16}), ints({5, 5}), ints({2, 2})});
+  c.add("Col2Im", {f32({1, 4, 16}), integers({5, 5}), integers({2, 2})});
   c.add_each({"AveragePool", "MaxPool", "LpPool"}, {x}, {{"kernel_shape", Ints{2, 2}}});
   const Operand of_pool = f32({1, 4, 5, 5});
   c.add("hone.MaxPoolGradient", {of_pool, x}, {{"kernel_shape", Ints{2, 2}}});
-  c.add("hone.AveragePoolGradient", {of_pool, ints({1, 4, 6, 6})}, {{"kernel_shape", Ints{2, 2}}});
+  c.add("hone.AveragePoolGradient", {of_pool, integers({1, 4, 6, 6})}, {{"kernel_shape", Ints{2, 2}}});
   c.add_each({"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", "MeanVarianceNormalization"}, {x});
   c.add("MaxUnpool", {f32({1, 1, 2, 2}), of(DType::kI64, {1, 1, 2, 2})},
         {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
@@ -204,10 +204,10 @@ void add_images(ReferenceCases& c) {
   c.add_each({"LayerNormalization", "RMSNormalization"}, {f32({3, 8}), f32({8})});
   c.add("Resize", {x, kNone, {DType::kF32, {}, Tensor::f32({4}, std::vector<float>{1, 1, 2, 2})}});
   c.add("GridSample", {x, f32({1, 3, 3, 2})});
-  c.add("AffineGrid", {f32({1, 2, 3}), ints({1, 1, 4, 5})});
+  c.add("AffineGrid", {f32({1, 2, 3}), integers({1, 1, 4, 5})});
   c.add("MaxRoiPool", {x, floats({1, 5}, 0)}, {{"pooled_shape", Ints{2, 2}}});
   c.add("RoiAlign", {x, f32({2, 4}), of(DType::kI64, {2})});
-  c.add("NonMaxSuppression", {f32({1, 4, 4}), f32({1, 1, 4}), ints({3})});
+  c.add("NonMaxSuppression", {f32({1, 4, 4}), f32({1, 1, 4}), integers({3})});
 }
 
 void add_sequences(ReferenceCases& c) {

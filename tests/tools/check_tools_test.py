@@ -125,6 +125,14 @@ class CheckNames(TreeTest):
         self.write_pair("int size_of(double a) {", "struct Declared {};")  # would hide the header's in its batch
         self.assertEqual(self.clashes(), [("src/core/a.cpp:4", "size_of")])
 
+    def test_what_a_header_of_a_suite_defines_is_taken_there(self):
+        self.write("tests/training/step.h", "namespace hone {\nconstexpr int kHidden = 9;\n}  // namespace hone\n")
+        self.write_pair("int a;", "constexpr int kBatch = 2, kHidden = 6;", "tests/training/b_test.cpp")
+        self.assertEqual(self.clashes(), [("tests/training/b_test.cpp:4", "kHidden")])
+        self.write("tests/training/b_test.cpp", "")
+        self.write_pair("int a;", "constexpr int kHidden = 6;", "tests/passes/b_test.cpp")
+        self.assertEqual(self.clashes(), [])
+
     def test_files_of_different_programs_never_meet(self):
         for other in ("src/graph/b.cpp", "src/core/b_test.cpp", "src/core/b_fuzz.cpp"):
             self.write_pair("class Finder {", "class Finder {", other)

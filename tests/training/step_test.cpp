@@ -40,17 +40,17 @@ Tensor made(Shape shape, uint64_t stream, double size = 0.5) {
   return tensor;
 }
 
-constexpr int64_t kBatch = 12, kLength = 5, kVocabulary = 7, kHidden = 6;
+constexpr int64_t kSamples = 12, kLength = 5, kVocabulary = 7, kWidth = 6;
 
 // Tokens to logits: embedding, normalisation, a dense layer whose weight is the embedding.
 Graph tiny_language_model() {
   GraphBuilder b("tiny");
   const ValueId tokens =
       b.input("tokens", tensor_type(DType::kI64, graph::Dims{graph::Dim::symbol("batch"), kLength}));
-  const ValueId embedding = b.constant("wte.weight", made({kVocabulary, kHidden}, 1));
+  const ValueId embedding = b.constant("wte.weight", made({kVocabulary, kWidth}, 1));
   ValueId x = b.add("Gather", {embedding, tokens}, {{"axis", int64_t{0}}});
   x = b.add("LayerNormalization",
-            {x, b.constant("ln.weight", made({kHidden}, 2)), b.constant("ln.bias", made({kHidden}, 3))});
+            {x, b.constant("ln.weight", made({kWidth}, 2)), b.constant("ln.bias", made({kWidth}, 3))});
   x = b.add("MatMul", {x, b.add("Transpose", {embedding}, {{"perm", Ints{1, 0}}})});
   b.rename(x, "logits");
   b.output(x);
@@ -96,8 +96,8 @@ Stepper stepper(const graph::TrainableModel& model, const graph::StepOptions& op
 TEST(TrainingStep, MicroBatchesOfUnequalTokenCountsAreOneBatch) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_language_model()));
   graph::StepOptions options;
-  options.fields = {{"tokens", tensor_type(DType::kI64, Shape{kBatch, kLength}), "tokens"},
-                    {"next", tensor_type(DType::kI64, Shape{kBatch, kLength}), ""}};
+  options.fields = {{"tokens", tensor_type(DType::kI64, Shape{kSamples, kLength}), "tokens"},
+                    {"next", tensor_type(DType::kI64, Shape{kSamples, kLength}), ""}};
   options.objective.terms = {{graph::LossKind::kCrossEntropy, 1}};
   options.objective.target = "next";
   options.objective.ignore = -100;
@@ -106,14 +106,14 @@ TEST(TrainingStep, MicroBatchesOfUnequalTokenCountsAreOneBatch) {
   options.clip = 0.4;
   options.ema = 0.8;
 
-  Tensor tokens(DType::kI64, {kBatch, kLength}), next(DType::kI64, {kBatch, kLength});
+  Tensor tokens(DType::kI64, {kSamples, kLength}), next(DType::kI64, {kSamples, kLength});
   const Philox random(9);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kBatch * kLength); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kSamples * kLength); ++i) {
     tokens.as<int64_t>()[i] = static_cast<int64_t>(random.uniform(i) * kVocabulary);
     next.as<int64_t>()[i] = static_cast<int64_t>(random.uniform(1000 + i) * kVocabulary);
   }
   // The first samples have a token or two that count, the last all of them; one micro-batch of six has none.
-  for (int64_t sample = 0; sample < kBatch; ++sample)
+  for (int64_t sample = 0; sample < kSamples; ++sample)
     for (int64_t i = 0; i < kLength; ++i)
       if ((sample < 6 && i > sample % 2) || sample < 2)
         next.as<int64_t>()[static_cast<std::size_t>(sample * kLength + i)] = -100;
@@ -122,7 +122,7 @@ TEST(TrainingStep, MicroBatchesOfUnequalTokenCountsAreOneBatch) {
   for (const int64_t parts : {1, 2, 3, 6, 12}) {
     options.accumulate = parts;
     const Graph micro =
-        with_batch(model.training, "tokens", tensor_type(DType::kI64, Shape{kBatch / parts, kLength}));
+        with_batch(model.training, "tokens", tensor_type(DType::kI64, Shape{kSamples / parts, kLength}));
     steppers.push_back(stepper(model, options, micro));
     steppers.back().values["data.tokens"] = tokens;
     steppers.back().values["data.next"] = next;

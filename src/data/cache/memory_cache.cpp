@@ -1,6 +1,7 @@
 #include "data/cache/memory_cache.h"
 
 #include <atomic>
+#include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
