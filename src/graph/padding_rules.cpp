@@ -224,6 +224,29 @@ Axes attention(const RuleContext& at) {
   return one(std::move(result));
 }
 
+// X is [steps, batch, size], states are [directions, batch, hidden]; each row of the batch is a sequence of its own. What
+// else there is (weights, peepholes) belongs to all.
+Axes recurrent(const RuleContext& at) {
+  constexpr std::size_t kLengths = 4, kHidden = 5, kCell = 6;
+  if (at.in_padded.attributes.integer("layout", 0) != 0 || at.longer(0, 0) || at.longer(0, 2)) return along();
+  const AxisParts batch = at.axes(0).axes[1];
+  for (std::size_t i = 1; i < at.inputs.size(); ++i) {
+    const bool is_state = i == kHidden || i == kCell;
+    if (!at.has(i)) continue;
+    if (i != kLengths && !is_state && !at.same(i)) return along();
+    if (i == kLengths && at.axes(i).axes[0] != batch) return along();
+    if (is_state && (at.axes(i).axes[1] != batch || at.longer(i, 0) || at.longer(i, 2))) return along();
+  }
+  std::vector<PaddedAxes> results;
+  for (std::size_t i = 0; i < at.in_padded.outputs.size(); ++i) {
+    PaddedAxes& result = results.emplace_back();
+    if (!at.in_padded.outputs[i].valid()) continue;
+    for (const int64_t extent : at.kept_shape(i)) result.axes.push_back(fixed_axis(extent));
+    result.axes[result.axes.size() - 2] = batch;
+  }
+  return results;
+}
+
 // --- movement ---
 
 Axes transpose(const RuleContext& at) {
@@ -329,6 +352,7 @@ struct Row {
   std::string_view op;
   Rule rule;
   bool shape_operands = false;  // inputs from the second on are shapes, read by inference: they may differ
+  bool many_results = false;    // the rule says of each what becomes of it
 };
 
 constexpr std::array kRules = {
@@ -369,6 +393,9 @@ constexpr std::array kRules = {
     Row{"MatMul", matmul},
     Row{"Gemm", gemm},
     Row{"Attention", attention},
+    Row{"LSTM", recurrent, false, true},
+    Row{"GRU", recurrent, false, true},
+    Row{"RNN", recurrent, false, true},
     Row{"Transpose", transpose},
     Row{"Identity", view},
     Row{"Flatten", view},
@@ -377,23 +404,20 @@ constexpr std::array kRules = {
     Row{"Unsqueeze", view, true},
     Row{"Expand", expand, true},
     Row{"Concat", concat},
-    Row{"Split", split},
+    Row{"Split", split, false, true},
     Row{"Slice", slice},
     Row{"Gather", gather},
 };
 
 // Elementwise operators need no row: their class says it. But for those that look at all elements at once.
-Rule rule_of(const Node& node, bool& shape_operands) {
+std::optional<Row> row_of(const Node& node) {
   const auto* const row =
       std::find_if(kRules.begin(), kRules.end(), [&](const Row& r) { return r.op == node.op; });
-  if (row != kRules.end()) {
-    shape_operands = row->shape_operands;
-    return row->rule;
-  }
+  if (row != kRules.end()) return *row;
   const OpEntry* const entry = op_table().find(node.op);
   const bool pointwise =
       entry != nullptr && entry->op_class == OpClass::kPointwise && entry->max_outputs == 1 && entry->pure;
-  return pointwise ? elementwise : nullptr;
+  return pointwise ? std::optional(Row{entry->name, elementwise}) : std::nullopt;
 }
 
 // The same inputs give the same results, whatever the operator is.
@@ -422,15 +446,14 @@ Result<std::vector<PaddedAxes>> apply_rule(const RuleContext& at) {
     const auto results = results_without_padding(at);
     if (results.ok()) return results;
   }
-  bool shape_operands = false;
-  const Rule rule = rule_of(at.in_padded, shape_operands);
-  if (rule == nullptr) return unsupported("is not known to keep a padded axis apart");
+  const std::optional<Row> row = row_of(at.in_padded);
+  if (!row) return unsupported("is not known to keep a padded axis apart");
   if (at.inputs.empty() || !at.known(0)) return by_extents();
-  for (std::size_t i = 1; i < at.inputs.size() && !shape_operands; ++i)
+  for (std::size_t i = 1; i < at.inputs.size() && !row->shape_operands; ++i)
     if (at.has(i) && !at.known(i)) return by_extents();
-  if (rule != split && !one_output(at))
+  if (!row->many_results && !one_output(at))
     return unsupported("has results that are not known to keep a padded axis apart");
-  return rule(at);
+  return row->rule(at);
 }
 
 std::optional<PaddedAxes> regrouped(const PaddedAxes& from, const Shape& kept, const Shape& padded) {

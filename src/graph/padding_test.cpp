@@ -148,6 +148,17 @@ TEST(Padding, TakesAttentionOnHeadsThatAreJoinedAndMasksOfTheData) {
   EXPECT_EQ(verdict(joined("N,1,1,S", "")), "stops: node 'a' (Attention) works along a padded axis");
 }
 
+TEST(Padding, OfABatchGoesThroughRecurrentLayersAndOfTheirStepsDoesNot) {
+  const auto lstm = [](const std::string& steps, const std::string& batch) {
+    return "(%x: f32[" + steps + "," + batch + ",4], %w: f32[1,12,4], %r: f32[1,12,3], %h: f32[1," + batch +
+           ",3]) { %y: f32[" + steps + ",1," + batch + ",3], %yh: f32[1," + batch +
+           ",3] = LSTM(%x, %w, %r, none, none, %h) {hidden_size = 3} \"l\" " + "return %y, %yh }";
+  };
+  EXPECT_EQ(verdict(lstm("6", "N")), "[6 ][][3/8 ][3 ]");
+  EXPECT_EQ(axes_text((*followed(lstm("6", "N")))[1]), "[][3/8 ][3 ]");
+  EXPECT_EQ(verdict(lstm("S", "2")), "stops: node 'l' (LSTM) works along a padded axis");
+}
+
 // Positions, masks: exporters compute them from extents, and folding makes constants of them.
 TEST(Padding, TakesConstantsThatBeginWithThoseOfTheData) {
   const auto graph = [](const char* extent, const char* constant) {
