@@ -19,6 +19,7 @@
 #include "lab/prepared.h"
 #include "lab/where_it_runs.h"
 #include "passes/pipeline.h"
+#include "plugin/plugin.h"
 #include "report/text.h"
 #include "report/words.h"
 #include "runtime/interpreter.h"
@@ -234,7 +235,8 @@ Result<lab::WhereItRuns> where_it_would_run(const graph::Graph& graph) {
 
 Status run_show(const ShowOptions& options) {
   if (options.operators) {
-    fmt::print("{}", operators_page());
+    HONE_ASSIGN(const graph::CustomOperators of_plugins, plugin::load_plugins(options.model.plugins));
+    fmt::print("{}{}", operators_page(), plugin_operators_text(of_plugins));
     return {};
   }
   HONE_CHECK(check_device(options.device));
@@ -283,7 +285,7 @@ void add_show_command(Program& program) {
                "measure the device's roofs if they are not known yet (two seconds; a GPU's: ten)");
   add_device_to(command, &options->device);
   command.flag("--operators", &options->operators,
-               "instead of a model: the operators that hone supports, as Markdown");
+               "instead of a model: the operators that hone supports, and those of plugins, as Markdown");
   command.option("--top N", &options->top, "only the N nodes that need most, those first (default: all)")
       .positive();
   command.option("--json FILE", &options->json, "also write it to this file").written();
