@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "hone/plugin.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -111,6 +112,37 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
     }
   }
   return page;
+}
+
+namespace {
+
+template <typename Kernel>
+std::string kernels_text(const Kernel* const* kernels, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format("{}{}", i > 0 ? ", " : "", kernels[i]->name);
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+std::string plugin_operators_text(const graph::CustomOperators& operators) {
+  if (operators.empty()) return {};
+  std::string text =
+      "\n## of plugins\n\n| operator | since | plugin | what it does | inputs | outputs | attributes | "
+      "reference "
+      "| CPU | CUDA |\n|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& custom : operators) {
+    const OpEntry& entry = custom->entry;
+    const hone_operator& given = *custom->interface;
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", custom->name,
+                        custom->since_version, custom->plugin, entry.summary,
+                        count_text(entry.min_inputs, entry.max_inputs),
+                        count_text(entry.min_outputs, entry.max_outputs), attributes_text(entry),
+                        given.reference != nullptr ? "yes" : "its first CPU kernel",
+                        kernels_text(given.cpu_kernels, given.cpu_kernel_count),
+                        kernels_text(given.cuda_kernels, given.cuda_kernel_count));
+  }
+  return text;
 }
 
 }  // namespace hone::apps

@@ -3,8 +3,12 @@
 
 #include <string>
 
+#include "graph/custom_operator.h"
+
 namespace hone::apps {
 
 std::string operators_page();
+// A table of those that plugins brought; empty where there are none.
+std::string plugin_operators_text(const graph::CustomOperators& operators);
 
 }  // namespace hone::apps

@@ -21,6 +21,7 @@
 #include "lab/prepared.h"
 #include "lab/where_it_runs.h"
 #include "passes/pipeline.h"
+#include "plugin/plugin.h"
 #include "report/text.h"
 #include "report/words.h"
 #include "runtime/interpreter.h"
@@ -246,7 +247,8 @@ Status show_given_plan(const ShowOptions& options) {
 
 Status run_show(const ShowOptions& options) {
   if (options.operators) {
-    fmt::print("{}", operators_page());
+    HONE_ASSIGN(const graph::CustomOperators of_plugins, plugin::load_plugins(options.model.plugins));
+    fmt::print("{}{}", operators_page(), plugin_operators_text(of_plugins));
     return {};
   }
   HONE_CHECK(check_device(options.device));
@@ -297,7 +299,7 @@ void add_show_command(Program& program) {
                "measure the device's roofs if they are not known yet (two seconds; a GPU's: ten)");
   add_device_to(command, &options->device);
   command.flag("--operators", &options->operators,
-               "instead of a model: the operators that hone supports, as Markdown");
+               "instead of a model: the operators that hone supports, and those of plugins, as Markdown");
   command.option("--top N", &options->top, "only the N nodes that need most, those first (default: all)")
       .positive();
   command.option("--json FILE", &options->json, "also write it to this file").written();

@@ -245,9 +245,11 @@ TEST(PluginsOnCuda, SayWhatTheCompilerSays) {
 TEST(PluginsReference, IsTheOneItBringsOrElseItsCpuKernelAndThatIsSaid) {
   AffinePlugin plugin;
   const graph::Graph graph = affine_graph(plugin, 3, 4);
-  EXPECT_THAT(reference_notes(graph),
+  EXPECT_THAT(plugin_notes(graph).without_references,
               ::testing::ElementsAre(AllOf(HasSubstr("test.Affine has no reference kernel"),
                                            HasSubstr("plugin affine 1.0 (libaffine.so)"))));
+  EXPECT_THAT(plugin_notes(graph).origins,
+              ::testing::ElementsAre(HasSubstr("test.Affine is of plugin affine 1.0 ")));
   hone_cpu_kernel zero = {"zero", nullptr, nullptr,
                           [](const hone_node* node, const hone_cpu_call*, hone_error*) {
                             auto* const y = static_cast<float*>(node->outputs[0]->data);
@@ -256,7 +258,7 @@ TEST(PluginsReference, IsTheOneItBringsOrElseItsCpuKernelAndThatIsSaid) {
                           }};
   plugin.affine.reference = &zero;
   const graph::Graph with_reference = affine_graph(plugin, 3, 4);
-  EXPECT_THAT(reference_notes(with_reference), ::testing::IsEmpty());
+  EXPECT_THAT(plugin_notes(with_reference).without_references, ::testing::IsEmpty());
   const std::vector<Tensor> inputs = {affine_values({3, 4}, 1), affine_values({4}, 2)};
   EXPECT_EQ(floats_of((*interpret(with_reference, inputs))[0]), std::vector<float>(12, 0.0F));
   plugin.affine.reference = nullptr;

@@ -35,15 +35,17 @@ Result<std::vector<graph::TensorType>> types_with_data(const graph::Node& node,
   return types;
 }
 
-void collect_notes(const graph::Graph& graph, std::set<std::string>& seen, std::vector<std::string>& notes) {
+void collect_notes(const graph::Graph& graph, std::set<std::string>& seen, PluginNotes& notes) {
   for (const graph::Node& node : graph.nodes()) {
     for (const auto& body : node.bodies) collect_notes(*body, seen, notes);
-    if (node.custom == nullptr || node.custom->interface->reference != nullptr) continue;
-    if (!seen.insert(node.op).second) continue;
-    notes.push_back(fmt::format(
+    if (node.custom == nullptr || !seen.insert(node.op).second) continue;
+    const graph::CustomOperator& custom = *node.custom;
+    notes.origins.push_back(fmt::format("{} is of {} ({})", node.op, custom.identity, custom.file));
+    if (custom.interface->reference != nullptr) continue;
+    notes.without_references.push_back(fmt::format(
         "{} has no reference kernel in {} ({}): its cpu kernel, on one thread, is what its numbers "
         "are compared with",
-        node.op, plugin::plugin_text(*node.custom), node.custom->file));
+        node.op, plugin::plugin_text(custom), custom.file));
   }
 }
 
@@ -73,9 +75,9 @@ Result<std::vector<Tensor>> run_plugin_reference(const graph::Node& node, std::s
   return outputs;
 }
 
-std::vector<std::string> reference_notes(const graph::Graph& graph) {
+PluginNotes plugin_notes(const graph::Graph& graph) {
   std::set<std::string> seen;
-  std::vector<std::string> notes;
+  PluginNotes notes;
   collect_notes(graph, seen, notes);
   return notes;
 }

@@ -15,7 +15,11 @@ namespace hone::runtime {
 // run one at once.
 Result<std::vector<Tensor>> run_plugin_reference(const graph::Node& node, std::span<const Tensor> inputs);
 
-// What plays the reference's part for plugins' operators of `graph` that bring none, one line for each operator; for reports.
-std::vector<std::string> reference_notes(const graph::Graph& graph);
+// For reports, a line for each of the plugins' operators that `graph` has.
+struct PluginNotes {
+  std::vector<std::string> origins;             // whose it is: name, version, hash and file
+  std::vector<std::string> without_references;  // what plays the reference's part where it brings none
+};
+PluginNotes plugin_notes(const graph::Graph& graph);
 
 }  // namespace hone::runtime

@@ -485,8 +485,9 @@ class Runner {
     report.reproduce.command = options_.command;
     report.reproduce.notes = inputs_.notes;
     report.reproduce.notes.push_back(how_predicted_);
-    for (std::string& note : runtime::reference_notes(baseline_graph_))
-      report.reproduce.notes.push_back(std::move(note));
+    const runtime::PluginNotes plugins = runtime::plugin_notes(baseline_graph_);
+    for (const std::string& note : plugins.origins) report.reproduce.notes.push_back(note);
+    for (const std::string& note : plugins.without_references) report.warnings.push_back(note);
     if (!contradictions_.empty())
       report.reproduce.notes.push_back(fmt::format(
           "timings that a profile contradicted, to be taken again: {}", first_of(contradictions_)));
