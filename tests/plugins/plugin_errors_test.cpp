@@ -1,6 +1,7 @@
 // What is said of plugins that are no plugins, of operators that make no sense and of models that do not fit them: one line
 // each, and nothing written.
-#include <fstream>
+#include <cstring>
+#include <map>
 
 #include "tests/cli/run_program.h"
 #include "tests/plugins/plugin_files.h"
@@ -109,7 +110,7 @@ TEST_F(PluginErrors, NameTheNodeThatDoesNotFitTheOperator) {
                {"test.Scale (opset 2)", "plugin fixture 0.1 has it since version 3"});
 }
 
-TEST_F(PluginErrors, SayWhichDeviceThePluginHasNoKernelFor) {
+TEST_F(PluginErrors, AreNoneWhereTheModelIsOnlyShown) {
   const ProgramResult shown = run_hone({"show", file("model.onnx"), "--plugin", fixture_plugin()});
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("test.Scale"));
