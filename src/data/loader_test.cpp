@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/scope.h"
+#include "core/testing/no_threads.h"
 #include "data/testing/numbered_samples.h"
 
 namespace hone::data {
@@ -138,6 +141,40 @@ TEST(Loader, MemoryIsUsedAgainButNeverWhileSomebodyHoldsIt) {
   for (const Batch& batch : held) EXPECT_FALSE(addresses.contains(std::as_const(batch.tensors[0]).data()));
 }
 
+TEST(Loader, BatchesLieInTheMemoryThatWasGiven) {
+  struct OwnMemory final : BatchMemory {
+    std::shared_ptr<BatchMemory> host = host_batch_memory();
+    std::set<const void*> blocks;
+    std::mutex mutex;
+    Result<std::shared_ptr<std::byte>> allocate(std::size_t bytes) override {
+      auto block = host->allocate(bytes);
+      const std::lock_guard lock(mutex);
+      if (blocks.size() == 6) return invalid("no more");
+      blocks.insert(block->get());
+      return block;
+    }
+  };
+  const auto memory = std::make_shared<OwnMemory>();
+  const auto loader =
+      Loader::make(numbered(8), nullptr, {.order = {.batch_size = 2}, .read_ahead = 1}, memory);
+  ASSERT_TRUE(loader.ok());
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<Batch> batch = take_batches(**loader, 1);
+    const std::lock_guard lock(memory->mutex);
+    for (const Tensor& tensor : batch[0].tensors) EXPECT_TRUE(memory->blocks.contains(tensor.data()));
+  }
+  std::vector<Batch> held = take_batches(**loader, 2);  // and no memory for a fourth
+  while (held.size() < 10) {
+    auto batch = (*loader)->next();
+    if (!batch.ok()) {
+      EXPECT_EQ(batch.error().message, "memory for a batch: no more");
+      return;
+    }
+    held.push_back(*std::move(batch));
+  }
+  FAIL() << "six blocks are no ten batches";
+}
+
 TEST(Loader, BatchesOutliveTheLoader) {
   auto loader = must_load(numbered(8), {.order = {.batch_size = 2, .shuffle = false}});
   const std::vector<Batch> batches = take_batches(*loader, 2);
@@ -181,14 +218,14 @@ TEST(Loader, ADamagedSampleIsReplacedByTheSameOneEachTime) {
 }
 
 TEST(Loader, WhatTheDiskRefusesIsNeverSkipped) {
-  const auto samples = numbered(4);
-  samples->missing_ones = {0};
-  const auto loader = must_load(samples, {.order = {.batch_size = 4}, .on_damage = OnDamage::kSkip});
-  EXPECT_EQ(loader->next().error().code, ErrorCode::kNotFound);
-  samples->missing_ones = {};
-  samples->corrupt_ones = {0, 1, 2, 3};
-  const auto hopeless = must_load(samples, {.order = {.batch_size = 4}, .on_damage = OnDamage::kSkip});
-  EXPECT_THAT(hopeless->next().error().message, HasSubstr("too much of the data set is damaged"));
+  const LoaderOptions options = {.order = {.batch_size = 4}, .on_damage = OnDamage::kSkip};
+  const auto missing = numbered(4);
+  missing->missing_ones = {0};
+  EXPECT_EQ(must_load(missing, options)->next().error().code, ErrorCode::kNotFound);
+  const auto hopeless = numbered(4);
+  hopeless->corrupt_ones = {0, 1, 2, 3};
+  EXPECT_THAT(must_load(hopeless, options)->next().error().message,
+              HasSubstr("too much of the data set is damaged"));
 }
 
 TEST(Loader, SamplesOfAnotherShapeAreNamed) {
@@ -225,6 +262,14 @@ TEST(Loader, CountsAndMarksWhatItWaitedFor) {
   EXPECT_EQ(marks.regions[0], 4);   // waits
   EXPECT_GE(marks.regions[2], 12);  // decoding
   EXPECT_GE(marks.regions[4], 12);  // assembling
+}
+
+TEST(Loader, WithoutThreadsTheConsumerDoesTheWork) {
+  const LoaderOptions options = {.order = {.batch_size = 3}, .workers = 3};
+  const std::vector<Batch> expected = take_batches(*must_load(numbered(9), options), 5);
+  const NoThreads none;
+  if (!none.enforced()) GTEST_SKIP() << "threads cannot be refused here";
+  expect_same(take_batches(*must_load(numbered(9), options), 5), expected);
 }
 
 TEST(Loader, OptionsOutOfRangeAreRefused) {

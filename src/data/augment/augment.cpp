@@ -70,6 +70,12 @@ class Sampling {
     scale_and_shift(reduced_.y.data(), reduced_.y.size(), scale, offset);
   }
 
+  // Whether pixels of the window can be counted: they are found by 32-bit numbers.
+  bool fits() const {
+    const Window& window = factor_ > 1 ? reduced_.window : points_.window;
+    return placement_.exact || window.height < (int64_t{1} << 31) / std::max<int64_t>(window.width, 1);
+  }
+
   void image_plane(const PlaneView& plane, const Gain& gain, float* out) {
     const std::size_t count = static_cast<std::size_t>(placement_.height * placement_.width);
     if (placement_.exact) {
@@ -278,6 +284,9 @@ Status Augmentation::apply(const Sample& sample, std::span<const Field> fields, 
           "crop or resize them to one",
           shape_text(from.shape()), placement->width, placement->height, shape_text(out[i].shape)));
     if (!sampling) sampling.emplace(*placement);
+    if (!sampling->fits())
+      return unsupported(
+          "more than 2^31 pixels would be turned or scaled at once; crop less, or cut the image to pieces");
     const auto pixels = static_cast<std::size_t>(made.height * made.width);
     if (role == Role::kMask) {
       const std::size_t bytes = pixels * dtype_size(from.dtype());

@@ -32,6 +32,8 @@ Result<Tensor> decode_npy_image(std::span<const std::byte> bytes, const ImageLim
   HONE_ASSIGN(Tensor array, parse_npy(bytes));
   if (array.size() > limits.pixels)
     return unsupported(fmt::format("{} numbers are more than the limit of {}", array.size(), limits.pixels));
+  if (array.size() == 0)
+    return corrupt(fmt::format("an array of shape {} is empty", shape_text(array.shape())));
   if (array.rank() < 2 || array.rank() > 4)
     return unsupported(
         fmt::format("an array of shape {} is no image; save [height, width] or [channels, height, width]",

@@ -78,14 +78,16 @@ Result<std::map<std::string, fs::path>> list_images(const fs::path& folder, cons
 
 Result<std::vector<ImagePart>> parts_of(const fs::path& path, Pages pages, const ImageLimits& limits) {
   if (pages == Pages::kFirst || !has_tiff_name(path)) return std::vector<ImagePart>{{path, 0, 1}};
-  HONE_ASSIGN(const TiffFile file, TiffFile::open(path, limits));
-  int64_t count = 1;
-  if (pages == Pages::kEach) {
-    count = file.pages();
-  } else {
+  const auto count_parts = [&]() -> Result<int64_t> {
+    HONE_ASSIGN(const TiffFile file, TiffFile::open(path, limits));
+    if (pages == Pages::kEach) return file.pages();
     HONE_ASSIGN(const StackAxes axes, file.axes());
-    count = axes.times;
-  }
+    return axes.times;
+  };
+  const auto counted = count_parts();
+  // A damaged file is a sample that cannot be read: whoever takes it fails then, or skips it.
+  if (!counted.ok() && counted.error().code == ErrorCode::kIo) return counted.error();
+  const int64_t count = counted.ok() ? *counted : 1;
   std::vector<ImagePart> parts;
   for (int64_t i = 0; i < count; ++i) parts.push_back({path, i, count});
   return parts;

@@ -58,37 +58,63 @@ class ImageSet final : public Dataset {
   Tensor labels_;  // undefined: none
 };
 
-// Masks are labels: small unsigned numbers. Others come out as i32.
+// Calls visit(the elements of a mask as their type): integers of up to 32 bits, and f32 for binary ones.
+template <typename Visit>
+auto visit_mask(const Tensor& mask, Visit&& visit) {
+  switch (mask.dtype()) {
+    case DType::kU8:
+    case DType::kBool:
+      return visit(mask.as<uint8_t>());
+    case DType::kI8:
+      return visit(mask.as<int8_t>());
+    case DType::kU16:
+      return visit(mask.as<uint16_t>());
+    case DType::kI16:
+      return visit(mask.as<int16_t>());
+    case DType::kU32:
+      return visit(mask.as<uint32_t>());
+    case DType::kI32:
+      return visit(mask.as<int32_t>());
+    default:
+      return visit(mask.as<float>());
+  }
+}
+
+Tensor binary_mask(const Tensor& mask) {
+  Shape shape = mask.shape();
+  const int64_t channels = std::exchange(shape[0], 1);
+  Tensor binary = Tensor::zeros(DType::kU8, shape);
+  // Colour masks: what any colour marks. Alpha (the fourth, or the second of two) marks nothing.
+  const int64_t colours = channels == 2 || channels == 4 ? channels - 1 : channels;
+  auto out = binary.as<uint8_t>();
+  visit_mask(mask, [&](const auto values) {
+    for (int64_t c = 0; c < colours; ++c)
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] |= values[static_cast<std::size_t>(c) * out.size() + i] != 0 ? 1 : 0;
+  });
+  return binary;
+}
+
+// The class numbers of a mask, or 1 where it is binary and marked.
 Result<Tensor> clean_mask(Tensor mask, MaskValues values, int64_t classes) {
-  if (mask.shape()[0] != 1) {
-    if (values != MaskValues::kBinary)
-      return unsupported(
-          fmt::format("it has {} channels, a mask of classes has one; save class numbers as grey values",
-                      mask.shape()[0]));
-  }
-  if (values == MaskValues::kBinary) {
-    Shape shape = mask.shape();
-    const int64_t channels = std::exchange(shape[0], 1);
-    Tensor binary = Tensor::zeros(DType::kU8, shape);
-    // Colour masks: what any colour marks. Alpha (the fourth, or the second of two) marks nothing.
-    const int64_t colours = channels == 2 || channels == 4 ? channels - 1 : channels;
-    const int64_t pixels = binary.size();
-    auto out = binary.as<uint8_t>();
-    for (int64_t i = 0; i < colours * pixels; ++i)
-      if (mask.at(i) != 0) out[static_cast<std::size_t>(i % pixels)] = 1;
-    return binary;
-  }
-  if (is_float(mask.dtype()) || dtype_size(mask.dtype()) > 4)
+  const bool is_binary = values == MaskValues::kBinary;
+  if (dtype_size(mask.dtype()) > 4 || (is_float(mask.dtype()) && !(is_binary && mask.dtype() == DType::kF32)))
     return unsupported(fmt::format("its values are {}; save class numbers as 8 or 16 bit integers",
                                    dtype_name(mask.dtype())));
-  if (classes > 0)
-    for (int64_t i = 0; i < mask.size(); ++i)
-      if (mask.int_at(i) < 0 || mask.int_at(i) >= classes)
-        return corrupt(
-            fmt::format("it holds the value {}, but there are {} classes (0 to {}); masks of black and white "
-                        "are binary",
-                        mask.int_at(i), classes, classes - 1));
-  return mask;
+  if (is_binary) return binary_mask(mask);
+  if (mask.shape()[0] != 1)
+    return unsupported(fmt::format(
+        "it has {} channels, a mask of classes has one; save class numbers as grey values", mask.shape()[0]));
+  if (classes == 0) return mask;
+  const auto [low, high] = visit_mask(mask, [](const auto all) {
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    return std::pair(static_cast<int64_t>(*least), static_cast<int64_t>(*most));
+  });
+  if (low >= 0 && high < classes) return mask;
+  return corrupt(
+      fmt::format("it holds the value {}, but there are {} classes (0 to {}); masks of black and white are "
+                  "binary",
+                  low < 0 ? low : high, classes, classes - 1));
 }
 
 class PairSet final : public Dataset {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
+#include "core/npy/npy.h"
 #include "data/augment/augment.h"
 #include "data/loader.h"
 #include "data/testing/scratch_folder.h"
@@ -67,6 +68,24 @@ TEST(ImageSets, PairsInOneFolderAreToldApartBySuffix) {
               sample[0].at(i) != 0 || sample[0].at(64 + i) != 0 || sample[0].at(128 + i) != 0);
 }
 
+TEST(ImageSets, BinaryMasksMayBeOfAnyType) {
+  const ScratchFolder folder("binary");
+  testing::write_png(folder / "a.png", patterned_image(DType::kU8, 1, 4, 6));
+  for (const DType dtype : {DType::kU8, DType::kBool, DType::kI16, DType::kU32, DType::kF32}) {
+    Tensor mask = Tensor::zeros(dtype, {1, 4, 6});
+    static_cast<uint8_t*>(mask.data())[2 * dtype_size(dtype)] = 1;
+    ASSERT_TRUE(write_npy(folder / "a_mask.npy", mask).ok());
+    const auto set = open_pairs({.images = folder.path(),
+                                 .masks = folder.path(),
+                                 .mask_suffix = "_mask",
+                                 .mask_values = MaskValues::kBinary});
+    ASSERT_TRUE(set.ok()) << set.error().message;
+    const auto sample = (*set)->read(0);
+    ASSERT_TRUE(sample.ok()) << sample.error().message;
+    for (int64_t i = 0; i < 24; ++i) EXPECT_EQ((*sample)[1].at(i), i == 2) << dtype_name(dtype);
+  }
+}
+
 TEST(ImageSets, WhatDoesNotPairIsNamed) {
   const ScratchFolder folder("unpaired");
   write_pairs(folder, 2);
@@ -108,6 +127,11 @@ TEST(ImageSets, PagesAndStacksAreSamples) {
   ASSERT_TRUE(stacks.ok()) << stacks.error().message;
   EXPECT_EQ((*stacks)->size(), 2);
   EXPECT_EQ((*(*stacks)->read(0))[0].shape(), (Shape{1, 4, 6, 7}));
+  folder.write("c.tif", std::string("II*\0 this is none", 17));
+  const auto damaged = open_images(folder.path(), Pages::kEach);
+  ASSERT_TRUE(damaged.ok()) << damaged.error().message;
+  EXPECT_EQ((*damaged)->size(), 6);
+  EXPECT_EQ((*damaged)->read(5).error().code, ErrorCode::kCorrupt);
 }
 
 TEST(ImageSets, FoldersAreClasses) {
