@@ -72,8 +72,8 @@ void offer_scatter_add(const LowerContext& context, std::vector<Candidate>& foun
          return make_kernel({.implementation = "hone scatter add", .in_place = 0},
                             [engine, bytes, error](const KernelArguments& a) -> Status {
                               if (a.outputs[0] != a.inputs[0]) std::memcpy(a.outputs[0], a.inputs[0], bytes);
-                              const auto* indices = static_cast<const int64_t*>(a.inputs[1]);
-                              if (engine.execute(f32(a.inputs[2]), indices, f32(a.outputs[0]))) return {};
+                              const auto* places = static_cast<const int64_t*>(a.inputs[1]);
+                              if (engine.execute(f32(a.inputs[2]), places, f32(a.outputs[0]))) return {};
                               return invalid(error);
                             });
        }});
