@@ -77,8 +77,10 @@ void expect_parity(const std::string& name, const nlohmann::json& more,
   const model::Recipe recipe = needed(model::read_recipe(source / "recipes" / (name + ".toml"), overrides));
   ASSERT_FALSE(recipe.optimizer.decay_vectors) << "the script decays no vectors";
   train_into(folder.path(), recipe, more);
-  const auto result =
-      testing_support::run_program(interpreter, {source / "tests/training/torch_parity.py", folder.path()});
+  testing_support::RunOptions patient;
+  patient.time_limit = std::chrono::seconds(600);
+  const auto result = testing_support::run_program(
+      interpreter, {source / "tests/training/torch_parity.py", folder.path()}, patient);
   std::printf("%s", result.out.c_str());
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }

@@ -237,6 +237,71 @@ TEST(TrainingStep, KeepsRunningStatisticsAndDrawsFreshDropout) {
   EXPECT_NE(elsewhere.loss, first);
 }
 
+TEST(TrainingStep, MicroBatchesPassStatisticsAndTheRandomStreamOn) {
+  const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
+  graph::StepOptions options = classifier_options();
+  options.accumulate = 2;
+  const Graph micro = with_batch(model.training, "image", tensor_type(DType::kF32, Shape{2, 2, 4, 4}));
+  Stepper s = stepper(model, options, micro);
+  s.values["data.label"] = Tensor::i64({4}, std::vector<int64_t>{0, 1, 2, 1});
+  const Tensor mean = s.values.at("bn.mean");
+  const Tensor bias = s.values.at("conv.bias");
+  s.run();  // on zeros: what is normalised is the bias, whichever micro-batch it is
+  EXPECT_EQ(s.values.at("random.offset").int_at(0), 4 * 3 * 4 * 4);
+  for (int64_t c = 0; c < 3; ++c) {
+    const double once = 0.75 * mean.at(c) + 0.25 * bias.at(c);
+    EXPECT_NEAR(s.values.at("bn.mean").at(c), 0.75 * once + 0.25 * bias.at(c), 1e-6);
+  }
+}
+
+// What evaluation counts of `prediction` and masks with an axis of one channel, as image files have them.
+std::vector<Tensor> evaluated(const graph::Objective& objective, const Tensor& prediction,
+                              const Tensor& mask) {
+  GraphBuilder b("objective");
+  const ValueId p = b.input("p", tensor_type(prediction.dtype(), prediction.shape()));
+  const ValueId t = b.input("t", tensor_type(mask.dtype(), mask.shape()));
+  EXPECT_TRUE(graph::check_objective(objective, b.type(p), b.type(t)).ok());
+  for (const graph::LossTerm& term : objective.terms) {
+    const graph::LossSum loss = valid(graph::emit_loss(b, objective, term, p, t));
+    b.output(loss.sum);
+    b.output(b.add("Identity", {loss.count}));
+  }
+  for (const ValueId counts : graph::emit_metric_counts(b, objective, p, t)) b.output(counts);
+  return valid(runtime::interpret(valid(std::move(b).finish()), std::vector<Tensor>{prediction, mask}));
+}
+
+TEST(Objective, TakesMasksOfOneChannelAsClasses) {
+  graph::Objective objective;
+  objective.terms = {{graph::LossKind::kCrossEntropy, 1}, {graph::LossKind::kDice, 1}};
+  objective.metric = graph::MetricKind::kDice;
+  const Tensor prediction = made({2, 3, 2, 2}, 4, 1);
+  Tensor mask(DType::kU8, {2, 1, 2, 2});
+  for (std::size_t i = 0; i < 8; ++i) mask.as<uint8_t>()[i] = static_cast<uint8_t>(i % 3);
+  const auto outputs = evaluated(objective, prediction, mask);
+  ASSERT_EQ(outputs.size(), 5u);
+  EXPECT_EQ(outputs[1].at(0), 8);
+  EXPECT_EQ(outputs[3].at(0), 2);
+  EXPECT_EQ(outputs[4].shape(), (Shape{2, 6}));
+  double loss = 0;
+  double both[3] = {}, sizes[3] = {};
+  for (int64_t n = 0; n < 2; ++n) {
+    for (int64_t i = 0; i < 4; ++i) {
+      const auto score = [&](int64_t c) { return prediction.at((n * 3 + c) * 4 + i); };
+      const int64_t label = (n * 4 + i) % 3;
+      const int64_t named = score(0) >= score(1) && score(0) >= score(2) ? 0 : score(1) >= score(2) ? 1 : 2;
+      loss += std::log(std::exp(score(0)) + std::exp(score(1)) + std::exp(score(2))) - score(label);
+      both[label] += named == label ? 1 : 0;
+      sizes[label] += 1;
+      sizes[named] += 1;
+    }
+  }
+  EXPECT_NEAR(outputs[0].at(0), loss, 1e-5);
+  for (int64_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(outputs[4].at(c) + outputs[4].at(6 + c), both[c]);
+    EXPECT_EQ(outputs[4].at(3 + c) + outputs[4].at(9 + c), sizes[c]);
+  }
+}
+
 TEST(TrainingStep, EvaluationCountsWhatTheMetricNeeds) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier()));
   graph::StepOptions options = classifier_options();

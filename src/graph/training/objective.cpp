@@ -13,6 +13,15 @@
 namespace hone::graph {
 namespace {
 
+// Masks come with an axis of one channel: [N, 1, H, W] are the classes [N, H, W] of a prediction [N, C, H, W].
+Shape class_shape(const TensorType& prediction, const TensorType& target) {
+  const Shape scores = prediction.shape();
+  Shape labels = target.shape();
+  if (labels.size() == scores.size() && labels.size() >= 2 && labels[1] == 1 && scores[1] > 1)
+    labels.erase(labels.begin() + 1);
+  return labels;
+}
+
 class ObjectiveEmitter {
  public:
   ObjectiveEmitter(GraphBuilder& builder, const Objective& objective) : b_(builder), o_(objective) {}
@@ -55,6 +64,12 @@ class ObjectiveEmitter {
   bool has_classes(ValueId prediction, ValueId target) const {
     return class_axis(b_.type(prediction), b_.type(target)).ok();
   }
+  // Class numbers as i64, without an axis for the classes.
+  ValueId class_numbers(ValueId prediction, ValueId target) {
+    const ValueId labels = cast(target, DType::kI64);
+    const Shape wanted = class_shape(b_.type(prediction), b_.type(target));
+    return shape(labels) == wanted ? labels : op("Reshape", {labels, ints(wanted)});
+  }
   // Labels of one number each as f32, in the shape of the prediction.
   ValueId like_prediction(ValueId prediction, ValueId target) {
     const ValueId real = cast(target, DType::kF32);
@@ -83,6 +98,7 @@ class ObjectiveEmitter {
 // The losses want classes on axis 1: where they are on the last of several axes, each place is a sample.
 Result<ValueId> ObjectiveEmitter::cross_entropy(ValueId prediction, ValueId target) {
   const int64_t axis = *class_axis(b_.type(prediction), b_.type(target));
+  target = class_numbers(prediction, target);
   CrossEntropyOptions options;
   options.ignore_index = o_.ignore;
   options.label_smoothing = o_.smoothing;
@@ -100,6 +116,7 @@ Result<ValueId> ObjectiveEmitter::dice(ValueId prediction, ValueId target) {
   const auto samples = static_cast<double>(shape(prediction).at(0));
   DiceOptions options;
   if (has_classes(prediction, target)) {
+    target = class_numbers(prediction, target);
     options.probabilities = Probabilities::kSoftmax;
     options.skips_background = true;
   } else {
@@ -168,7 +185,7 @@ std::vector<ValueId> ObjectiveEmitter::metric_counts(ValueId prediction, ValueId
     return {overlaps(predicted, like_prediction(prediction, target))};
   }
   const int64_t axis = *class_axis(b_.type(prediction), b_.type(target));
-  const ValueId labels = cast(target, DType::kI64);
+  const ValueId labels = class_numbers(prediction, target);
   const ValueId named = op("ArgMax", {prediction}, {{"axis", axis}, {"keepdims", int64_t{0}}});
   if (o_.metric != MetricKind::kAccuracy) {
     const int64_t count = shape(prediction)[static_cast<std::size_t>(axis)];
@@ -232,7 +249,7 @@ bool larger_is_better(MetricKind metric) {
 
 Result<int64_t> class_axis(const TensorType& prediction, const TensorType& target) {
   const Shape scores = prediction.shape();
-  const Shape labels = target.shape();
+  const Shape labels = class_shape(prediction, target);
   if (!is_integer(target.dtype) && target.dtype != DType::kBool)
     return invalid(fmt::format("class numbers are integers, but {}", shapes_text(prediction, target)));
   const auto rank = static_cast<int64_t>(scores.size());
