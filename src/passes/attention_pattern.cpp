@@ -24,6 +24,10 @@ bool is_score_product(const GraphBuilder& builder, const Node& node) {
          !builder.value(node.inputs[1]).is_constant();
 }
 
+bool is_attention_type(DType type) {
+  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
+}
+
 bool leads_to_product(const GraphBuilder& builder, ValueId value, int steps = 0) {
   const Node* node = value.valid() ? builder.producer(value) : nullptr;
   if (node == nullptr || steps > kMostScoreSteps) return false;
@@ -32,7 +36,7 @@ bool leads_to_product(const GraphBuilder& builder, ValueId value, int steps = 0)
   if (scaled(builder, *node)) return leads_to_product(builder, scaled(builder, *node)->value, steps + 1);
   if (node->op != "Add" && node->op != "Where") return false;
   return std::any_of(node->inputs.begin(), node->inputs.end(), [&](ValueId input) {
-    return builder.type(input).dtype == DType::kF32 && leads_to_product(builder, input, steps + 1);
+    return is_attention_type(builder.type(input).dtype) && leads_to_product(builder, input, steps + 1);
   });
 }
 
@@ -54,7 +58,7 @@ class Matcher {
     const graph::TensorType& type = builder_.type(node.inputs[0]);
     if (!leads_to_product(builder_, node.inputs[0])) return std::string();
     if (!type.is_static()) return std::string("its extents are not all known");
-    if (type.dtype != DType::kF32) return std::string("it is not f32");
+    if (!is_attention_type(type.dtype)) return std::string("it is not f32, f16 or bf16");
     const int64_t axis = node.attributes.integer("axis", -1);
     if (axis != -1 && axis != type.rank() - 1) return std::string("its softmax is not over the last axis");
     pattern_.nodes.push_back(softmax_);

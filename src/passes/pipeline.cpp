@@ -64,6 +64,10 @@ const std::vector<Pass>& pipeline() {
        Aim::kTime, 0.01},
       {"bf16", "bf16", Numerics::kLossy, "compute products and what lies between them in bf16", lower_to_bf16,
        Aim::kTime, 0.05},
+      // Once more: a GPU's attention is of half types, and what those passes made of products and a softmax has a kernel
+      // where what the model said has none.
+      {"recognise_narrow_attention", "merge", Numerics::kReassociating,
+       "find attention in what has been narrowed", recognise_attention},
       // After all that looks for a product behind a value, before layouts, which a merged convolution chooses
       // once.
       {"merge_parallel", "merge", Numerics::kReassociating,

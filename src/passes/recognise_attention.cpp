@@ -189,7 +189,8 @@ class AttentionRecogniser {
                            builder_.type(value).text(), heads_, queries_, keys_);
       ValueId added = mask.added;
       if (!added.valid()) {
-        const ValueId zero = builder_.constant(name + ".zero", Tensor::scalar_f32(0));
+        const ValueId zero =
+            builder_.constant(name + ".zero", Tensor::zeros(builder_.type(mask.otherwise).dtype, {}));
         added = builder_.add(
             "Where",
             {mask.condition, mask.keep_when ? zero : mask.otherwise, mask.keep_when ? mask.otherwise : zero},

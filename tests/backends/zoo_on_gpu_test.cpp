@@ -2,6 +2,7 @@
 // kernels that the host runs thread by thread.
 #include <set>
 
+#include "cuda/testing/described_gpus.h"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +37,29 @@ TEST_P(ZooOnGpu, NeedsNoReference) {
     without.insert(node.op + types);
   }
   EXPECT_THAT(without, IsEmpty());
+}
+
+// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: it judges what we make of each
+// convolution, without a GPU.
+TEST_P(ZooOnGpu, HasKernelsOfNvidiasForItsConvolutions) {
+  const auto cudnn = cuda::testing::real_cudnn_for(cuda::testing::kH100);
+  if (cudnn == nullptr) return;
+  const cuda::ContextPointer context = cuda::testing::fake_context();
+  runtime::cuda_kernels::GpuKernels kernels{.device = std::make_shared<runtime::CudaDevice>(context),
+                                            .cache = cuda::testing::kernels_of_the_host(),
+                                            .products = cuda::testing::fake_products(context)};
+  kernels.cudnn = std::make_shared<runtime::JudgedGraphs>(cudnn);
+  const runtime::CudaProvider provider(std::move(kernels));
+  const auto optimised = lab::optimise(*model::build_zoo_model(GetParam(), {.batch = 1}), provider, {});
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  int fused = 0;
+  for (const graph::Node& node : optimised->nodes()) {
+    const bool group = graph::is_group(node, graph::GroupKind::kConvolution);
+    fused += group ? 1 : 0;
+    const bool convolves = group || node.op == "Conv" || node.op == "ConvTranspose";
+    EXPECT_TRUE(!convolves || provider.runs(*optimised, node)) << node.name;
+  }
+  EXPECT_GE(fused, std::string(GetParam()) == "resnet50" ? 40 : 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ZooOnGpu,

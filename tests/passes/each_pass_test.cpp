@@ -140,6 +140,15 @@ const PassCase kPassCases[] = {
       %y: f32[*] = MatMul(%p, %v)
       return %y
     })"},
+    {"recognise_narrow_attention", "heads_apart", R"((%q: f32[2,2,5,4], %k: f32[2,2,7,4], %v: f32[2,2,7,4]) {
+      %scale: f32[] = constant dense(0.5)
+      %kt: f32[*] = Transpose(%k) {perm = [0,1,3,2]}
+      %s: f32[*] = MatMul(%q, %kt)
+      %m: f32[*] = Mul(%s, %scale)
+      %p: f32[*] = Softmax(%m) {axis = -1}
+      %y: f32[*] = MatMul(%p, %v)
+      return %y
+    })"},
     {"fold_batch_norm", "a_convolution", R"((%x: f32[2,2,5,5]) {
       %w: f32[3,2,3,3] = constant numbers(54)
       %s: f32[3] = constant dense(4.0, 6.0, -1.0)

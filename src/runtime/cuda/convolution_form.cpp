@@ -62,25 +62,6 @@ int64_t spatial_count(const Shape& shape) {
   return element_count(std::span(shape).subspan(std::min<std::size_t>(2, shape.size())));
 }
 
-// K, C, spatial… as K, spatial…, C.
-Tensor with_channels_last(const Tensor& weights) {
-  const Shape& shape = weights.shape();
-  const int64_t filters = shape[0], channels = shape[1], places = spatial_count(shape);
-  const std::size_t size = dtype_size(weights.dtype());
-  Tensor packed(weights.dtype(), shape);
-  const auto* const from = static_cast<const std::byte*>(weights.data());
-  auto* to = static_cast<std::byte*>(packed.data());
-  for (int64_t k = 0; k < filters; ++k) {
-    for (int64_t place = 0; place < places; ++place) {
-      for (int64_t c = 0; c < channels; ++c) {
-        std::memcpy(to, from + static_cast<std::size_t>((k * channels + c) * places + place) * size, size);
-        to += size;
-      }
-    }
-  }
-  return packed;
-}
-
 // --- reading ---
 
 class ConvolutionReader {
@@ -173,7 +154,8 @@ class ConvolutionReader {
     const bool same_in_both = shape[1] == 1 || spatial_count(shape) == 1;
     if (form_.desc.channels_last && !same_in_both) {
       if (weights == nullptr) return "weights that are computed lie as the plain layout has them";
-      form_.packed_w = with_channels_last(*weights);
+      form_.packed_w = *weights;
+      form_.repack_w = true;
     } else if (w) {
       form_.w = w;
     } else {
@@ -283,6 +265,24 @@ class ConvolutionReader {
 };
 
 }  // namespace
+
+Tensor with_channels_last(const Tensor& weights) {
+  const Shape& shape = weights.shape();
+  const int64_t filters = shape[0], channels = shape[1], places = spatial_count(shape);
+  const std::size_t size = dtype_size(weights.dtype());
+  Tensor packed(weights.dtype(), shape);
+  const auto* const from = static_cast<const std::byte*>(weights.data());
+  auto* to = static_cast<std::byte*>(packed.data());
+  for (int64_t k = 0; k < filters; ++k) {
+    for (int64_t place = 0; place < places; ++place) {
+      for (int64_t c = 0; c < channels; ++c) {
+        std::memcpy(to, from + static_cast<std::size_t>((k * channels + c) * places + place) * size, size);
+        to += size;
+      }
+    }
+  }
+  return packed;
+}
 
 std::variant<ConvolutionForm, std::string> read_convolution_form(const LowerContext& context,
                                                                  const GroupView& group) {

@@ -19,9 +19,13 @@ struct ConvolutionForm {
   cuda::ConvolutionDesc desc;
   std::size_t x = 0;
   std::optional<std::size_t> w, added, bias;  // nullopt: there is none, or it is packed
-  // In the library's layout and the result's type; undefined: read from an input, or there is none.
+  // Brought to the device once, of the result's type; undefined: read from an input, or there is none.
   Tensor packed_w, packed_bias;
+  bool repack_w = false;  // its channels are to lie together first: with_channels_last()
 };
+
+// K, C, spatial… as K, spatial…, C.
+Tensor with_channels_last(const Tensor& weights);
 
 // The form, or why the library does not compute the node.
 std::variant<ConvolutionForm, std::string> read_convolution_form(const LowerContext& context,

@@ -21,8 +21,11 @@ constexpr std::size_t kMostWorkspace = std::size_t{512} << 20;
 // Weights in the library's layout, brought to the device when the first kernel of a node is made.
 class PackedOperands {
  public:
-  PackedOperands(std::shared_ptr<CudaDevice> device, Tensor weights, Tensor bias)
-      : device_(std::move(device)), weights_(std::move(weights)), bias_(std::move(bias)) {}
+  PackedOperands(std::shared_ptr<CudaDevice> device, const ConvolutionForm& form)
+      : device_(std::move(device)),
+        weights_(form.packed_w),
+        bias_(form.packed_bias),
+        repack_(form.repack_w) {}
 
   struct Addresses {
     const void* w = nullptr;
@@ -32,7 +35,7 @@ class PackedOperands {
   Result<Addresses> on_device() {
     const std::lock_guard lock(mutex_);
     if (!brought_) {
-      HONE_ASSIGN(w_, bring(weights_));
+      HONE_ASSIGN(w_, bring(repack_ ? with_channels_last(weights_) : weights_));
       HONE_ASSIGN(b_, bring(bias_));
       brought_ = true;
     }
@@ -51,6 +54,7 @@ class PackedOperands {
 
   std::shared_ptr<CudaDevice> device_;
   Tensor weights_, bias_;
+  bool repack_ = false;
   std::mutex mutex_;
   bool brought_ = false;
   Memory w_, b_;
@@ -209,7 +213,7 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
                          .bias = form.bias,
                          .unread = unread_inputs(context, form),
                          .bias_launch = {}},
-              .packed = std::make_shared<PackedOperands>(kernels.device, form.packed_w, form.packed_bias)};
+              .packed = std::make_shared<PackedOperands>(kernels.device, form)};
   if (std::string why = judge_form(kernels, form, offer); !why.empty()) return why;
   const std::vector<cuda::CudnnEngine>& engines = offer.judged->engines;
   for (std::size_t i = 0; i < engines.size(); ++i) {
