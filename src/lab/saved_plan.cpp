@@ -34,9 +34,9 @@ std::vector<std::string> differences(const model::PlanAbout& about, const Provid
     else if (then->second != trait.value)
       texts.push_back(fmt::format("{} {} (here {})", trait.what, then->second, trait.value));
   }
-  for (const auto& [what, value] : about.made_for)
-    if (std::none_of(here.begin(), here.end(), [&](const Trait& trait) { return trait.what == what; }))
-      texts.push_back(fmt::format("{} {} (here none)", what, value));
+  for (const auto& part : about.made_for)
+    if (std::none_of(here.begin(), here.end(), [&](const Trait& trait) { return trait.what == part.first; }))
+      texts.push_back(fmt::format("{} {} (here none)", part.first, part.second));
   return texts;
 }
 

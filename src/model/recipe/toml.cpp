@@ -19,12 +19,12 @@ Result<TomlValue> converted(const toml::node& node, const std::string& file) {
   TomlValue made;
   made.place = place_of(file, node.source());
   if (const toml::table* table = node.as_table()) {
-    std::vector<std::pair<toml::source_position, std::pair<std::string, TomlValue>>> entries;
+    std::vector<std::pair<toml::source_position, TomlEntry>> entries;
     for (const auto& [key, value] : *table) {
       HONE_ASSIGN(TomlValue child, converted(value, file));
       // What is said of a value is said where its key stands, if it has one of its own there.
       if (key.source().begin.line != 0) child.place = place_of(file, key.source());
-      entries.push_back({key.source().begin, {std::string(key.str()), std::move(child)}});
+      entries.push_back({key.source().begin, TomlEntry{std::string(key.str()), std::move(child)}});
     }
     std::stable_sort(entries.begin(), entries.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -103,7 +103,7 @@ void replace_places(TomlValue& value, const std::string& place) {
 Result<TomlValue> assigned_value(const std::string& text, const std::string& place) {
   auto parsed = parse_toml("value = " + text + "\n", place);
   if (parsed.ok() && parsed->table()->size() == 1) {
-    TomlValue value = parsed->table()->front().second;
+    TomlValue value = parsed->table()->front().value;
     replace_places(value, place);
     return value;
   }
@@ -113,6 +113,8 @@ Result<TomlValue> assigned_value(const std::string& text, const std::string& pla
 }
 
 }  // namespace
+
+const TomlTable* TomlValue::table() const { return std::get_if<TomlTable>(&value); }
 
 const TomlValue* TomlValue::find(std::string_view key) const {
   if (table() == nullptr) return nullptr;
@@ -145,7 +147,7 @@ Status set_in_toml(TomlValue& root, const std::string& assignment) {
     TomlValue* child = child_of(*table, key);
     if (child == nullptr) {
       table->push_back({key, TomlValue{TomlTable{}, place}});
-      child = &table->back().second;
+      child = &table->back().value;
     }
     at = child;
   }

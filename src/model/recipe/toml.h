@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,15 +14,21 @@
 namespace hone::model {
 
 struct TomlValue;
+struct TomlEntry;
 using TomlArray = std::vector<TomlValue>;
-using TomlTable = std::vector<std::pair<std::string, TomlValue>>;  // in the order of the file
+using TomlTable = std::vector<TomlEntry>;  // in the order of the file
 
 struct TomlValue {
   std::variant<TomlTable, TomlArray, std::string, int64_t, double, bool> value;
   std::string place;  // "digits.toml:12:3", or "--set train.batch" of a value that the command line gave
 
-  const TomlTable* table() const { return std::get_if<TomlTable>(&value); }
+  const TomlTable* table() const;
   const TomlValue* find(std::string_view key) const;  // null where it is no table or has no such key
+};
+
+struct TomlEntry {
+  std::string key;
+  TomlValue value;
 };
 
 // An error says file, line and column. Dates and times are none of a recipe's values.
