@@ -82,6 +82,7 @@ Status check_no_plugins(const graph::Graph& graph) {
 
 Status save_plan(const Plan& plan, const Provider& provider, const std::filesystem::path& model,
                  std::vector<std::string> assumed, const std::filesystem::path& path) {
+  HONE_CHECK(check_no_plugins(plan.graph()));
   model::PlanFile file;
   file.about.hone = kVersion;
   file.about.model = model.filename().string();
