@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define XXH_NO_INLINE_HINTS 1  // with -Og GCC cannot inline what the header otherwise insists on
+#endif
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
