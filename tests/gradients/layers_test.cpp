@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/onnx_dtype.h"
+#include "graph/differentiate.h"
 
 namespace hone::gradients {
 namespace {
@@ -38,6 +39,32 @@ TEST(ConvGradient, OfDilatedAndGroupedWindows) {
 TEST(ConvGradient, OfAutomaticPads) {
   for (const char* mode : {"SAME_UPPER", "SAME_LOWER", "VALID"})
     check_conv({{1, 2, 6, 5}, {2, 2, 2, 3}}, {{"auto_pad", mode}, {"strides", Ints{2, 2}}});
+}
+
+// The second derivatives of a convolution.
+TEST(ConvWeightGradientGradient, OfStridedDilatedAndGroupedWindows) {
+  const auto check = [](const Shape& x, const Shape& g, Attributes attributes, const Ints& kernel) {
+    attributes.set("kernel_shape", kernel);
+    check_gradient({x, g}, node("hone.ConvWeightGradient", attributes), {.needs_extents = true});
+  };
+  check({2, 3, 5, 4}, {2, 2, 3, 3}, {}, {3, 2});
+  check({1, 2, 7}, {1, 3, 8}, {{"pads", Ints{1, 2}}}, {3});
+  check({1, 2, 8}, {1, 2, 3}, {{"strides", Ints{3}}, {"pads", Ints{1, 0}}}, {3});
+  check({1, 2, 9, 8}, {1, 3, 4, 2}, {{"dilations", Ints{2, 1}}, {"strides", Ints{2, 3}}}, {2, 3});
+  check({2, 6, 5}, {2, 4, 5}, {{"group", int64_t{2}}, {"pads", Ints{1, 1}}}, {3});
+  check({3, 2, 4, 4}, {3, 5, 4, 4}, {}, {1, 1});
+}
+
+TEST(ConvGradient, CanBeDifferentiatedAgain) {
+  check_gradient({{2, 2, 5}, {3, 2, 2}},
+                 [](GraphBuilder& b, const Values& x) {
+                   const ValueId y = b.add("Conv", x, {{"strides", Ints{2}}});
+                   const auto first = graph::differentiate(b, b.add("Mul", {y, y}), x);
+                   if (!first.ok()) throw std::logic_error(first.error().message);
+                   return b.add("Add", {b.add("ReduceSum", {b.add("Mul", {(*first)[0], (*first)[0]})}),
+                                        b.add("ReduceSum", {b.add("Mul", {(*first)[1], (*first)[1]})})});
+                 },
+                 {.known_extents_only = true});
 }
 
 void check_transposed(const std::vector<Shape>& shapes, const Attributes& attributes) {

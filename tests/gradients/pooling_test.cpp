@@ -41,6 +41,18 @@ TEST(PoolingGradient, OfWindowsThatReachOut) {
                {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"pads", pads}, {"ceil_mode", int64_t{1}}}));
 }
 
+TEST(PoolingGradient, OfAverageGradientsAgain) {
+  check_gradient(
+      {{2, 3, 3}},
+      node_with("hone.AveragePoolGradient", {{2, 3, 6}}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}}),
+      {.known_extents_only = true});
+  check_gradient(
+      {{1, 2, 4, 5}},
+      node_with("hone.AveragePoolGradient", {{1, 2, 7, 5}},
+                {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}}),
+      {.known_extents_only = true});
+}
+
 TEST(PoolingGradient, OfMaxPoolWhoseIndicesAreRead) {
   check_gradient(
       {{1, 2, 6}},

@@ -22,8 +22,8 @@ std::optional<Shape> spatial_extents(const TensorType& type) {
   return extents;
 }
 
-// The windows of a Conv whose extents are known, automatic padding resolved. Of a ConvTranspose, the Conv that it
-// is the transpose of: `input` are the extents of its output.
+// The windows of a Conv with such a weight, extents known, automatic padding resolved. Of a ConvTranspose, the Conv that
+// it is the transpose of: `input` are the extents of its output.
 struct Placed {
   std::vector<Window> axes;
   Shape input;  // spatial extents
@@ -31,15 +31,15 @@ struct Placed {
   int64_t group = 1;
 };
 
-Result<Placed> placed_windows(const GradientContext& c) {
+Result<Placed> placed_windows(const GradientContext& c, ValueId weight) {
   const auto input = spatial_extents(c.type(c.input(0)));
-  if (!input || !c.type(c.input(1)).is_static())
+  if (!input || !c.type(weight).is_static())
     return unsupported(
         fmt::format("unsupported: the gradient of {} of {} by {}; read the model with numbers for its "
                     "symbols",
-                    c.node().op, c.type(c.input(0)).text(), c.type(c.input(1)).text()));
-  const Shape weight = c.type(c.input(1)).shape();
-  HONE_ASSIGN(WindowSpec spec, read_windows(c.attributes(), std::span(weight).subspan(2)));
+                    c.node().op, c.type(c.input(0)).text(), c.type(weight).text()));
+  const Shape extents = c.type(weight).shape();
+  HONE_ASSIGN(WindowSpec spec, read_windows(c.attributes(), std::span(extents).subspan(2)));
   const int64_t group = c.attributes().integer("group", 1);
   if (c.node().op == "ConvTranspose") {
     HONE_ASSIGN(Shape output, place_transposed_windows(spec, c.attributes(), *input));
@@ -90,16 +90,17 @@ bool is_pointwise(const Placed& placed) {
          });
 }
 
-ValueId input_gradient(GradientContext& c, const Placed& placed) {
+// Of the convolution with `weight`, where `g` flows into its result.
+ValueId input_gradient(GradientContext& c, const Placed& placed, ValueId g, ValueId weight) {
   if (is_pointwise(placed)) {  // a convolution again, by the transposed matrix
     Ints perm(placed.axes.size() + 2);
     std::iota(perm.begin(), perm.end(), 0);
     std::swap(perm[0], perm[1]);
-    return c.add("Conv", {c.gradient(), c.add("Transpose", {c.input(1)}, {{"perm", perm}})});
+    return c.add("Conv", {g, c.add("Transpose", {weight}, {{"perm", perm}})});
   }
   Attributes attributes = attributes_of(placed.axes, placed.group);
   attributes.set("output_padding", unreached(placed));
-  return c.add("ConvTranspose", {c.gradient(), c.input(1)}, std::move(attributes));
+  return c.add("ConvTranspose", {g, weight}, std::move(attributes));
 }
 
 // Pads of a value along its spatial axes: as many at the end of each as `ends` says, negative ones cut.
@@ -132,8 +133,8 @@ void set_bias(GradientContext& c) {
 
 Status conv_rule(GradientContext& c) {
   if (c.wants(0) || c.wants(1)) {
-    HONE_ASSIGN(const Placed placed, placed_windows(c));
-    if (c.wants(0)) c.set(0, input_gradient(c, placed));
+    HONE_ASSIGN(const Placed placed, placed_windows(c, c.input(1)));
+    if (c.wants(0)) c.set(0, input_gradient(c, placed, c.gradient(), c.input(1)));
     if (c.wants(1)) c.set(1, weight_gradient(c, placed, c.input(0), c.gradient()));
   }
   set_bias(c);
@@ -143,7 +144,7 @@ Status conv_rule(GradientContext& c) {
 // The Conv that this is the transpose of takes the output's gradient to the input's; its weight is the same one.
 Status conv_transpose_rule(GradientContext& c) {
   if (c.wants(0) || c.wants(1)) {
-    HONE_ASSIGN(const Placed placed, placed_windows(c));
+    HONE_ASSIGN(const Placed placed, placed_windows(c, c.input(1)));
     // Rows that output_padding or output_shape put behind the last window are not read; as many as a stride
     // would make room for one more window.
     Ints cut = unreached(placed);
@@ -156,11 +157,21 @@ Status conv_transpose_rule(GradientContext& c) {
   return {};
 }
 
+// Σ g · Conv(x, v) is what v takes of the weight's gradient: linear in x and in g, as the convolution itself is.
+Status conv_weight_gradient_rule(GradientContext& c) {
+  HONE_ASSIGN(const Placed placed, placed_windows(c, c.gradient()));
+  if (c.wants(0)) c.set(0, input_gradient(c, placed, c.input(1), c.gradient()));
+  if (c.wants(1))
+    c.set(1, c.add("Conv", {c.input(0), c.gradient()}, attributes_of(placed.axes, placed.group)));
+  return {};
+}
+
 }  // namespace
 
 void add_convolution_gradients(OpTable& table) {
   table.set_gradient("Conv", conv_rule);
   table.set_gradient("ConvTranspose", conv_transpose_rule);
+  table.set_gradient("hone.ConvWeightGradient", conv_weight_gradient_rule);
 }
 
 }  // namespace hone::graph

@@ -20,6 +20,11 @@ Status average_pool_rule(GradientContext& c) {
   return {};
 }
 
+Status average_pool_gradient_rule(GradientContext& c) {
+  c.set(0, c.add("AveragePool", {c.gradient()}, c.attributes()));
+  return {};
+}
+
 Result<Ints> spatial_axes(const GradientContext& c) {
   const int64_t rank = c.rank_of(c.input(0));
   if (rank < 2)
@@ -117,6 +122,7 @@ Result<std::vector<ValueId>> by_neighbours(GradientContext& c, const std::vector
 void add_pooling_gradients(OpTable& table) {
   table.set_gradient("MaxPool", max_pool_rule);
   table.set_gradient("AveragePool", average_pool_rule);
+  table.set_gradient("hone.AveragePoolGradient", average_pool_gradient_rule);
   table.set_gradient("LpPool", lp_pool_rule);
   table.set_gradient("GlobalAveragePool", through_rule<mean_of_planes>);
   table.set_gradient("GlobalMaxPool", through_rule<largest_of_planes>);
