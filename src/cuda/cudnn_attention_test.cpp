@@ -28,7 +28,7 @@ AttentionDesc heads_of(int64_t columns) {
           .o = strides};
 }
 
-TEST(CudnnAttention, IsAGraphThatNvidiasLibraryTakes) {
+TEST(RealCudnnAttention, IsAGraphThatNvidiasLibraryTakes) {
   for (const testing::DescribedGpu& gpu : {testing::kA100, testing::kH100, testing::kB200}) {
     const auto cudnn = testing::real_cudnn_for(gpu);
     if (cudnn == nullptr) return;
