@@ -168,7 +168,7 @@ Result<Sample> parse_cached_sample(std::span<const std::byte> bytes, uint64_t ve
     return wrong;
   const auto take = [&](void* to, std::size_t count) {
     if (rest.size() < count) return false;
-    std::memcpy(to, rest.data(), count);
+    if (count > 0) std::memcpy(to, rest.data(), count);
     rest = rest.subspan(count);
     return true;
   };

@@ -102,7 +102,7 @@ std::optional<Table> read_table(std::span<const std::byte> file) {
   const std::size_t count = table.header.sections;
   if (count > kMostSections || file.size() < sizeof(Header) + count * sizeof(TableEntry)) return std::nullopt;
   table.entries.resize(count);
-  std::memcpy(table.entries.data(), file.data() + sizeof(Header), count * sizeof(TableEntry));
+  if (count > 0) std::memcpy(table.entries.data(), file.data() + sizeof(Header), count * sizeof(TableEntry));
   return table;
 }
 
@@ -188,6 +188,7 @@ void seal_sections(std::span<std::byte> file) {
     if (lies_in(entry, file.size())) entry.checksum = checksum_of(file.subspan(entry.offset, entry.bytes));
   table->header.checksum = checksum_of(table->header, table->entries);
   std::memcpy(file.data(), &table->header, sizeof(Header));
+  if (table->entries.empty()) return;
   std::memcpy(file.data() + sizeof(Header), table->entries.data(),
               table->entries.size() * sizeof(TableEntry));
 }
