@@ -44,6 +44,7 @@ std::string lab_html(const analyze::LabReport& report) {
       html::timeline_part(report.baseline, after),
       html::passes_part(report),
       html::precision_part(report),
+      html::learning_part(report),
       html::numerics_part(report),
       html::facts_part(report),
   };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -10,14 +9,6 @@
 
 namespace hone::lab {
 namespace {
-
-constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
-
-std::size_t input_of(const graph::Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
-    if (graph.value(graph.inputs()[i]).name == name) return i;
-  return kAbsent;
-}
 
 bool is_data(const std::string& name) { return name.starts_with(graph::kDataPrefix); }
 
@@ -34,8 +25,8 @@ Result<std::unique_ptr<Session>> Session::make(const TrainingProgram& program,
 }
 
 Status Session::make_plans(const runtime::Provider& provider, const SessionOptions& options) {
-  HONE_ASSIGN(graph::Graph step, optimise(program_.step, provider, {}));
-  HONE_ASSIGN(graph::Graph evaluation, optimise(program_.evaluation, provider, {}));
+  HONE_ASSIGN(graph::Graph step, optimise(program_.step, provider, options.without_passes));
+  HONE_ASSIGN(graph::Graph evaluation, optimise(program_.evaluation, provider, options.without_passes));
   runtime::PlanOptions plan;
   plan.autotune = options.autotune;
   plan.cache = options.cache;
@@ -44,10 +35,8 @@ Status Session::make_plans(const runtime::Provider& provider, const SessionOptio
   HONE_ASSIGN(plan_, runtime::Plan::compile(std::move(step), provider, plan));
   plan.check_numbers = false;
   HONE_ASSIGN(evaluation_, runtime::Plan::compile(std::move(evaluation), provider, plan));
-  for (const graph::BatchField& field : program_.options.fields) {
-    data_inputs_.push_back(input_of(plan_->graph(), graph::kDataPrefix + field.name));
-    evaluation_data_inputs_.push_back(input_of(evaluation_->graph(), graph::kDataPrefix + field.name));
-  }
+  data_inputs_ = BatchInputs(plan_->graph(), program_.options.fields);
+  evaluation_data_inputs_ = BatchInputs(evaluation_->graph(), program_.options.fields);
   classes_ = program_.classes;
   return {};
 }
@@ -73,9 +62,7 @@ Status Session::check_labels(const data::Batch& batch, const data::Dataset& data
 
 Status Session::write_batch(const data::Batch& batch, const data::Dataset& data) {
   HONE_CHECK(check_labels(batch, data));
-  for (std::size_t f = 0; f < batch.tensors.size(); ++f)
-    if (data_inputs_[f] != kAbsent) HONE_CHECK(plan_->write(data_inputs_[f], batch.tensors[f]));
-  return {};
+  return data_inputs_.write(*plan_, batch);
 }
 
 Result<StepNumbers> Session::step() {
@@ -108,9 +95,7 @@ Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::
   for (int64_t b = 0; b < batches.batches_per_epoch(); ++b) {
     HONE_ASSIGN(const data::Batch batch, batches.next());
     HONE_CHECK(check_labels(batch, data));
-    for (std::size_t f = 0; f < batch.tensors.size(); ++f)
-      if (evaluation_data_inputs_[f] != kAbsent)
-        HONE_CHECK(evaluation_->write(evaluation_data_inputs_[f], batch.tensors[f]));
+    HONE_CHECK(evaluation_data_inputs_.write(*evaluation_, batch));
     HONE_CHECK(evaluation_->run());
     HONE_ASSIGN(const std::vector<Tensor> outputs, evaluation_->read_all());
     for (std::size_t t = 0; t < terms; ++t) {
@@ -168,9 +153,9 @@ Result<std::map<std::string, Tensor>> Session::trained_values() const {
   std::map<std::string, Tensor> values;
   for (const auto* list : {&program_.model.parameters, &program_.model.statistics}) {
     for (const graph::NamedTensor& tensor : *list) {
-      std::size_t input = input_of(graph, graph::kEmaPrefix + tensor.name);
-      if (input == kAbsent) input = input_of(graph, tensor.name);
-      if (input == kAbsent) {
+      std::size_t input = input_named(graph, graph::kEmaPrefix + tensor.name);
+      if (input == kNoInput) input = input_named(graph, tensor.name);
+      if (input == kNoInput) {
         values[tensor.name] = tensor.value;  // the loss does not depend on it
         continue;
       }

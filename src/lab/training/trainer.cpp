@@ -14,11 +14,10 @@
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
-#include "lab/training/datasets.h"
 #include "lab/training/non_finite.h"
-#include "lab/training/program.h"
 #include "lab/training/run_log.h"
 #include "lab/training/session.h"
+#include "lab/training/setup.h"
 #include "model/onnx/writer.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
@@ -79,11 +78,7 @@ class Trainer {
 
   const model::Recipe& recipe_;
   const TrainerOptions& options_;
-  TrainingData data_;
-  std::unique_ptr<data::Loader> batches_;
-  std::unique_ptr<data::Loader> validation_;
-  int64_t steps_ = 0;
-  TrainingProgram program_;
+  TrainingSetup setup_;
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
   runtime::TimingCache cache_;
@@ -101,18 +96,10 @@ class Trainer {
 };
 
 Status Trainer::open() {
-  HONE_ASSIGN(data_, open_data(recipe_.data));
-  HONE_ASSIGN(batches_, training_batches(data_, recipe_));
-  steps_ = training_steps(recipe_.train, batches_->batches_per_epoch());
-  int64_t together = recipe_.train.batch;
-  if (data_.validation) {
-    together = evaluation_batch(data_.validation->size(), recipe_.train.batch);
-    HONE_ASSIGN(validation_, validation_batches(data_, recipe_, together));
-  } else if (recipe_.train.target || recipe_.train.evaluate_every > 0) {
+  HONE_ASSIGN(setup_, open_training(recipe_));
+  if (!setup_.validation && (recipe_.train.target || recipe_.train.evaluate_every > 0))
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
-  }
-  HONE_ASSIGN(program_, make_program(recipe_, batches_->fields(), steps_, together));
-  result_.parameters = program_.parameters;
+  result_.parameters = setup_.program.parameters;
   return {};
 }
 
@@ -120,10 +107,11 @@ Status Trainer::compile() {
   HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
   SessionOptions session;
   session.autotune = !recipe_.train.deterministic;
+  session.without_passes.insert(recipe_.train.without_passes.begin(), recipe_.train.without_passes.end());
   session.progress = options_.on_compile;
   if (session.autotune) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
   session.cache = &cache_;
-  HONE_ASSIGN(session_, Session::make(program_, *provider_, session));
+  HONE_ASSIGN(session_, Session::make(setup_.program, *provider_, session));
   if (session.autotune) (void)cache_.save();  // a cache is a convenience
   std::map<std::string, int> by_reference;
   for (const runtime::PlanStep& each : session_->plan().steps())
@@ -179,18 +167,18 @@ Status Trainer::resume() {
     return {};
   }
   HONE_CHECK(session_->restore(checkpoint->states));
-  HONE_CHECK(batches_->seek(checkpoint->place));
+  HONE_CHECK(setup_.batches->seek(checkpoint->place));
   step_ = saved_ = checkpoint->step;
   seconds_before_ = checkpoint->seconds;
-  note(fmt::format("goes on behind step {} of {}", step_, steps_));
+  note(fmt::format("goes on behind step {} of {}", step_, setup_.steps));
   return {};
 }
 
 Status Trainer::loop() {
   start_ns_ = now_ns();
-  while (step_ < steps_) {
+  while (step_ < setup_.steps) {
     HONE_CHECK(step());
-    const bool last = step_ == steps_;
+    const bool last = step_ == setup_.steps;
     if (is_time_for(recipe_.train.evaluate_every) && !last) HONE_CHECK(evaluate());
     if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
     if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
@@ -221,9 +209,9 @@ Status Trainer::run_plan(StepNumbers& numbers) {
 
 Status Trainer::step() {
   const int64_t begin_ns = now_ns();
-  HONE_ASSIGN(const data::Batch batch, batches_->next());
+  HONE_ASSIGN(const data::Batch batch, setup_.batches->next());
   const double wait_s = seconds_since(begin_ns);
-  HONE_CHECK(session_->write_batch(batch, *data_.training));
+  HONE_CHECK(session_->write_batch(batch, *setup_.data.training));
   StepNumbers numbers;
   HONE_CHECK(run_plan(numbers));
   ++step_;
@@ -237,18 +225,18 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
   mean_wait_s_ += weight * (wait_s - mean_wait_s_);
   TrainingReport& r = result_.last;
   r.step = step_;
-  r.steps = steps_;
-  r.epoch = static_cast<double>(step_) / static_cast<double>(batches_->batches_per_epoch());
+  r.steps = setup_.steps;
+  r.epoch = static_cast<double>(step_) / static_cast<double>(setup_.batches->batches_per_epoch());
   r.loss = numbers.loss;
   r.rate = numbers.rate;
   r.gradient_norm = numbers.gradient_norm;
   r.samples_per_s = static_cast<double>(recipe_.train.batch) / mean_step_s_;
-  r.tokens_per_s = r.samples_per_s * static_cast<double>(data_.tokens_per_sample);
+  r.tokens_per_s = r.samples_per_s * static_cast<double>(setup_.data.tokens_per_sample);
   r.input_wait = mean_wait_s_ / mean_step_s_;
-  r.seconds_left = static_cast<double>(steps_ - step_) * mean_step_s_;
+  r.seconds_left = static_cast<double>(setup_.steps - step_) * mean_step_s_;
   if (options_.roofs) {
     const double roof = options_.roofs->compute_roof(DType::kF32, provider_->threads());
-    r.mfu = roof > 0 ? program_.step_flops / mean_step_s_ / roof : 0;
+    r.mfu = roof > 0 ? setup_.program.step_flops / mean_step_s_ / roof : 0;
   }
   if (options_.on_step) options_.on_step(r);
   return log_->add("train", step_,
@@ -263,8 +251,8 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  const std::string where = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_,
-                                            *data_.training, options_.out, step_);
+  const std::string where = find_non_finite(setup_.program, *provider_, !recipe_.train.deterministic,
+                                            *setup_.batches, *setup_.data.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
@@ -273,8 +261,9 @@ Status Trainer::not_finite(const StepNumbers& numbers) {
 }
 
 Status Trainer::evaluate() {
-  if (!validation_ || evaluated_ == step_) return {};
-  HONE_ASSIGN(const EvaluationNumbers numbers, session_->evaluate(*validation_, *data_.validation));
+  if (!setup_.validation || evaluated_ == step_) return {};
+  HONE_ASSIGN(const EvaluationNumbers numbers,
+              session_->evaluate(*setup_.validation, *setup_.data.validation));
   const auto name = graph::metric_names()[static_cast<std::size_t>(recipe_.objective.metric)];
   result_.evaluation =
       EvaluationReport{step_, numbers.loss, std::string(name), numbers.metric, numbers.samples};
@@ -288,7 +277,7 @@ Status Trainer::evaluate() {
 Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
   Checkpoint checkpoint;
   checkpoint.step = step_;
-  checkpoint.place = batches_->place();
+  checkpoint.place = setup_.batches->place();
   checkpoint.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.evaluation) checkpoint.metric = result_.evaluation->metric;
   checkpoint.states = std::move(states);
@@ -311,7 +300,7 @@ Status Trainer::save() {
 
 Status Trainer::write_model() {
   HONE_ASSIGN(const auto values, session_->trained_values());
-  HONE_ASSIGN(const graph::Graph trained, graph::with_constants(program_.model.base, values));
+  HONE_ASSIGN(const graph::Graph trained, graph::with_constants(setup_.program.model.base, values));
   result_.model = options_.out / "model.onnx";
   return model::write_onnx(trained, result_.model);
 }
@@ -344,8 +333,9 @@ Status Trainer::write_trace() {
 }
 
 Status Trainer::finish() {
-  result_.limiting_stage = data::stage_name(batches_->counts().limiting_stage());
-  for (const data::Damage& damage : batches_->damages()) note(fmt::format("left out: {}", damage.message));
+  result_.limiting_stage = data::stage_name(setup_.batches->counts().limiting_stage());
+  for (const data::Damage& damage : setup_.batches->damages())
+    note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
   HONE_CHECK(save());

@@ -260,6 +260,7 @@ Status RecipeReader::read_train(SectionReader s) {
   std::size_t precision = 0;
   s.read_name("precision", precision, std::vector<std::string>{"f32"});
   s.read("deterministic", t.deterministic);
+  s.read("without_passes", t.without_passes);
   s.read("evaluate_every", t.evaluate_every, kNotNegative);
   return s.finish();
 }

@@ -138,7 +138,7 @@ Markup lab_hero(const analyze::LabReport& report) {
   const bool whole = has_result(report);
   if (whole)
     hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
-  hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));
+  hero += tag("p", {{"class", "sub"}}, prose(baseline_note(report)));
   const analyze::Estimate& speedup = report.result.speedup;
   const analyze::Estimate before_ms = step_before(report), after_ms = step_after(report);
   const double before = before_ms.median, after = after_ms.median;

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/code_text.h"
 #include "report/html/gains.h"
 #include "report/html/parts.h"
 #include "report/precision_words.h"
+#include "report/svg/curves.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -183,6 +185,25 @@ Section numerics_part(const analyze::LabReport& report) {
   return section("checks", "Numerics and memory",
                  "The optimised plan against the reference, and what both plans hold.",
                  tag("div", {{"class", "grid-2"}}, cards));
+}
+
+Section learning_part(const analyze::LabReport& report) {
+  Markup cards;
+  for (const analyze::LearningCurve& curve : report.curves) {
+    const svg::LossCurves drawn{curve.unchanged, curve.disturbed, curve.changed, curve.allowed};
+    const Markup charts = chart([&](const svg::Canvas& canvas) { return svg::loss_curves(drawn, canvas); });
+    if (!charts.empty()) cards += card(capitalised(curve.name), charts);
+  }
+  if (cards.empty()) return {};
+  const Markup legend = Markup::literal(
+      "<div class=\"legend\"><span><i class=\"pale\"></i>allowed around the unchanged step</span>"
+      "<span><i class=\"full\"></i>unchanged, and from weights that differ in their last place</span>"
+      "<span><i style=\"background:var(--accent)\"></i>with all that was kept</span></div>");
+  return section(
+      "learning", "What it learns",
+      "From the same weights on the same batches, step by step. A change is dropped whose curve leaves what "
+      "is allowed.",
+      legend + cards);
 }
 
 Section facts_part(const analyze::LabReport& report) {

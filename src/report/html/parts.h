@@ -60,6 +60,9 @@ Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPa
 // A name that leads to a place in that timeline.
 Markup place_link(const analyze::TimelinePlace& place, const Markup& name);
 
+// Of recipes only.
+Section learning_part(const analyze::LabReport& report);
+
 // In explanations only; empty where the analysis has nothing of the kind.
 Section findings_part(const analyze::Analysis& analysis);
 Section step_part(const analyze::Analysis& analysis);
