@@ -11,6 +11,8 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/memory_budget.h"
+#include "core/units.h"
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
@@ -31,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kFirstRecorded = 3;  // steps before it warm caches up
 constexpr int kRecordedSteps = 7;
+constexpr double kSearchSeconds = 10;  // for what would fit
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -48,7 +51,10 @@ class Trainer {
   Trainer(const model::Recipe& recipe, const TrainerOptions& options) : recipe_(recipe), options_(options) {}
 
   Result<TrainingResult> run() {
+    HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+    start_counting_memory();
     HONE_CHECK(open());
+    HONE_CHECK(fit());
     HONE_CHECK(compile());
     HONE_CHECK(begin());
     HONE_CHECK(loop());
@@ -57,7 +63,12 @@ class Trainer {
   }
 
  private:
+  void start_counting_memory();
+  void count_memory();
   Status open();
+  Status fit();
+  Result<MemoryFit> fit_with(int64_t batch, int64_t accumulate);
+  SessionOptions session_options();
   Status compile();
   Status begin();
   Status resume();
@@ -84,6 +95,10 @@ class Trainer {
   std::unique_ptr<data::Loader> validation_;
   int64_t steps_ = 0;
   TrainingProgram program_;
+  SessionGraphs graphs_;            // of the program, as they fit
+  std::size_t before_bytes_ = 0;    // of tensors, when the run began
+  std::size_t opened_bytes_ = 0;    // of the data
+  int64_t evaluated_together_ = 0;  // samples
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
   runtime::TimingCache cache_;
@@ -100,29 +115,91 @@ class Trainer {
   TrainingResult result_;
 };
 
+void Trainer::start_counting_memory() {
+  restart_memory_peak();
+  before_bytes_ = memory_in_use();
+  result_.memory.limit = memory_limit(recipe_.train.memory, *provider_->device());
+}
+
 Status Trainer::open() {
   HONE_ASSIGN(data_, open_data(recipe_.data));
+  opened_bytes_ = memory_in_use() - before_bytes_;
   HONE_ASSIGN(batches_, training_batches(data_, recipe_));
   steps_ = training_steps(recipe_.train, batches_->batches_per_epoch());
-  int64_t together = recipe_.train.batch;
+  // What fits when it trains fits when it is judged, which keeps less.
+  const int64_t micro_batch = recipe_.train.batch / recipe_.train.accumulate;
+  evaluated_together_ = micro_batch;
   if (data_.validation) {
-    together = evaluation_batch(data_.validation->size(), recipe_.train.batch);
-    HONE_ASSIGN(validation_, validation_batches(data_, recipe_, together));
+    evaluated_together_ = evaluation_batch(data_.validation->size(), micro_batch);
+    HONE_ASSIGN(validation_, validation_batches(data_, recipe_, evaluated_together_));
   } else if (recipe_.train.target || recipe_.train.evaluate_every > 0) {
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
   }
-  HONE_ASSIGN(program_, make_program(recipe_, batches_->fields(), steps_, together));
+  HONE_ASSIGN(program_, make_program(recipe_, batches_->fields(), steps_, evaluated_together_));
   result_.parameters = program_.parameters;
   return {};
 }
 
-Status Trainer::compile() {
-  HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+SessionOptions Trainer::session_options() {
   SessionOptions session;
   session.autotune = !recipe_.train.deterministic;
   session.progress = options_.on_compile;
-  if (session.autotune) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
   session.cache = &cache_;
+  return session;
+}
+
+Result<MemoryFit> Trainer::fit_with(int64_t batch, int64_t accumulate) {
+  model::Recipe other = recipe_;
+  other.train.batch = batch;
+  other.train.accumulate = accumulate;
+  const int64_t together =
+      data_.validation ? evaluation_batch(data_.validation->size(), batch / accumulate) : batch / accumulate;
+  HONE_ASSIGN(const TrainingProgram program, make_program(other, batches_->fields(), steps_, together));
+  const std::size_t bytes = data_memory(data_, other, opened_bytes_, batches_->fields(), steps_, together);
+  return fit_memory(program, *provider_, session_options(), bytes, result_.memory.limit);
+}
+
+// Before the plans: what does not fit is said before anything is taken or written.
+Status Trainer::fit() {
+  if (!recipe_.train.deterministic) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
+  const std::size_t bytes =
+      data_memory(data_, recipe_, opened_bytes_, batches_->fields(), steps_, evaluated_together_);
+  TrainingMemoryReport& report = result_.memory;
+  HONE_ASSIGN(MemoryFit fit, fit_memory(program_, *provider_, session_options(), bytes, report.limit));
+  if (!fit.fits)
+    return does_not_fit(
+        fit, report.limit, recipe_.train.batch, recipe_.train.accumulate,
+        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, kSearchSeconds);
+  report.predicted = fit.memory;
+  report.kept_bytes = fit.kept.bounded();
+  report.recomputed = fit.operators;
+  report.more_flops = fit.more_flops;
+  graphs_ = std::move(fit.graphs);
+  note("memory: predicted " + memory_text(report.predicted));
+  if (fit.operators > 0)
+    note(fmt::format("memory: recomputes {} operators, {:+.1f} % FLOPs: {} instead of {} ({}: {})",
+                     fit.operators, fit.more_flops * 100,
+                     format_bytes(static_cast<double>(report.predicted.bounded())),
+                     format_bytes(static_cast<double>(report.kept_bytes)), report.limit.why,
+                     format_bytes(static_cast<double>(report.limit.bytes))));
+  return {};
+}
+
+void Trainer::count_memory() {
+  TrainingMemoryReport& report = result_.memory;
+  report.measured_bytes = memory_peak() - std::min(memory_peak(), before_bytes_);
+  report.resident_bytes = resident_peak();
+  const bool one = report.predicted.one_memory;
+  note(fmt::format(
+      "memory: {} taken at most{}, {} predicted; the whole process took {}",
+      format_bytes(static_cast<double>(report.measured_bytes)), one ? "" : " of the host's",
+      format_bytes(static_cast<double>(one ? report.predicted.total() : report.predicted.on_host())),
+      format_bytes(static_cast<double>(report.resident_bytes))));
+}
+
+Status Trainer::compile() {
+  SessionOptions session = session_options();
+  session.graphs = &graphs_;
   HONE_ASSIGN(session_, Session::make(program_, *provider_, session));
   if (session.autotune) (void)cache_.save();  // a cache is a convenience
   std::map<std::string, int> by_reference;
@@ -138,12 +215,14 @@ Status Trainer::compile() {
   return {};
 }
 
-nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider) {
+nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider,
+                                        const TrainingMemory& memory) {
   return {{"schema", 1},
           {"command", options.command},
           {"when", trace::timestamp_now()},
           {"device", options.device},
           {"threads", provider.threads()},
+          {"memory", memory_json(memory)},
           {"machine", machine_json(describe_machine())}};
 }
 
@@ -151,8 +230,8 @@ Status Trainer::begin() {
   if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(
-      write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
+  HONE_CHECK(write_file(options_.out / "environment.json",
+                        environment_json(options_, *provider_, result_.memory.predicted).dump(2) + "\n"));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
@@ -263,8 +342,10 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  const std::string where = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_,
-                                            *data_.training, options_.out, step_);
+  recorder_.reset();
+  session_.reset();  // its memory is needed for the plan that looks
+  const std::string where = find_non_finite(program_, graphs_, *provider_, !recipe_.train.deterministic,
+                                            *batches_, *data_.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
@@ -351,6 +432,7 @@ Status Trainer::finish() {
   HONE_CHECK(save());
   HONE_CHECK(writer_->wait());
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
+  count_memory();
   return write_trace();
 }
 
