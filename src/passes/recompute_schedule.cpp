@@ -57,6 +57,7 @@ void Schedule::add_node(NodeId id, std::size_t scratch, bool elided) {
   nodes_.push_back(std::move(scheduled));
   const graph::Cost cost = graph::node_cost(graph_, node);
   work_.push_back(cost.flops + kFlopsPerByte * cost.bytes());
+  in_place_.push_back(works_in_place(node));
   runs_again_.push_back(can_run_again(graph_, node));
 }
 
@@ -68,7 +69,8 @@ std::vector<ScheduledNode> Schedule::nodes() const {
 }
 
 void Schedule::find_touches() {
-  touches_.assign(buffers_.size(), {});
+  touches_.resize(buffers_.size());
+  for (std::vector<Touch>& touches : touches_) touches.clear();  // which keeps what they have allocated
   place_of_.assign(nodes_.size(), 0);
   for (std::size_t place = 0; place < order_.size(); ++place) {
     const uint32_t id = order_[place];
@@ -85,7 +87,7 @@ void Schedule::find_touches() {
 // Of a node that works in place: what an operand takes that it writes over.
 std::ptrdiff_t Schedule::saved_in_place(std::size_t place) const {
   const ScheduledNode& node = nodes_[order_[place]];
-  if (node.dead || !works_in_place(graph_.node(node.source))) return 0;
+  if (node.dead || !in_place_[node.source.index]) return 0;
   for (const uint32_t output : node.outputs) {
     if (output == kNoScheduled) continue;
     const uint32_t to = buffer_of_[output];

@@ -109,6 +109,7 @@ class Schedule {
   std::vector<uint32_t> reads_;  // of each value: by nodes that live, and by who is given the graph's outputs
   std::vector<Buffer> buffers_;
   std::vector<double> work_;      // of each node of the graph
+  std::vector<bool> in_place_;    // of each node of the graph: whether its kernel writes over operands
   std::vector<bool> runs_again_;  // of each node of the graph: whether it can
   std::ptrdiff_t always_ = 0;     // bytes of what is pinned
 

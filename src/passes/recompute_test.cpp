@@ -99,11 +99,12 @@ TEST(Recompute, TakesTheCheapestFirstAndProductsWhereThatIsNotEnough) {
 
 TEST(Recompute, MakesOnlyThatOutputOfAGroupThatIsRead) {
   const Graph graph = graph_of(R"((%x: f32[64,64]) {
-    %t: f32[*], %s: f32[*] = hone.Fused(%x) {kind = "pointwise"} (%bx: f32[64,64]) {
-      %bt: f32[*] = Tanh(%bx)
-      %bs: f32[*] = Sigmoid(%bx)
-      return %bt, %bs
-    }
+    %t: f32[64,64], %s: f32[64,64] = hone.Fused(%x) {kind = "pointwise"}
+      graph "t" (%x: f32[64,64]) {
+        %t: f32[*] = Tanh(%x)
+        %s: f32[*] = Sigmoid(%x)
+        return %t, %s
+      }
     %a: f32[*] = MatMul(%t, %s)
     %b: f32[*] = Softmax(%a)
     %c: f32[*] = MatMul(%b, %a)

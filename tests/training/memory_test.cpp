@@ -121,7 +121,8 @@ void expect_same_numbers(const std::function<model::Recipe(const std::vector<std
   EXPECT_GE(bound.memory.recomputed, least_operators);
   EXPECT_GT(bound.memory.more_flops, 0);
   EXPECT_LE(bound.memory.predicted.total(), budget);
-  EXPECT_LE(static_cast<double>(bound.memory.measured_bytes), 1.02 * static_cast<double>(budget));
+  constexpr double kBooks = 64 << 10;  // of small tensors, which count in a run of a megabyte
+  EXPECT_LE(static_cast<double>(bound.memory.measured_bytes), 1.02 * static_cast<double>(budget) + kBooks);
   EXPECT_EQ(bound.losses, free.losses) << "bit by bit";
   EXPECT_EQ(bound.validation_loss, free.validation_loss);
   EXPECT_THAT(bound.notes, ::testing::Contains(HasSubstr("memory: recomputes ")));
@@ -172,26 +173,36 @@ graph::Graph dropped_and_normalised() {
   return got(std::move(b).finish());
 }
 
-TEST(MemoryBudget, LeavesTheNumbersOfBatchNormalisationAndDropoutAsTheyAre) {
+// `expect` is given what makes the recipe.
+void with_dropped_and_normalised(
+    const std::function<void(const std::function<model::Recipe(std::vector<std::string>)>&)>& expect) {
   const TemporaryFolder folder;
   const fs::path onnx = folder / "net.onnx";
   ASSERT_TRUE(model::write_onnx(dropped_and_normalised(), onnx).ok());
-  const auto recipe = [&](const std::vector<std::string>& overrides) {
+  expect([&](std::vector<std::string> overrides) {
     std::string text = tiny_digits_text();
     text.replace(0, text.find("[data]"), "[model]\nonnx = \"" + onnx.string() + "\"\n");
+    overrides.insert(overrides.end(), {"train.steps=8", "train.batch=32"});
     return got(model::parse_recipe(text, "net.toml", overrides));
-  };
-  expect_same_numbers(recipe, 0.15, 1);
-  expect_same_numbers(recipe, 0.4, 4);
+  });
 }
 
-// Micro-batches, moving averages of weights, and statistics that pass from one to the next.
+TEST(MemoryBudget, LeavesTheNumbersOfBatchNormalisationAndDropoutAsTheyAre) {
+  with_dropped_and_normalised([](const auto& recipe) {
+    expect_same_numbers(recipe, 0.15, 1);
+    expect_same_numbers(recipe, 0.3, 4);
+  });
+}
+
+// Statistics pass from one to the next, and the moving average of weights behind them.
 TEST(MemoryBudget, LeavesTheNumbersOfMicroBatchesAsTheyAre) {
-  const auto recipe = [&](std::vector<std::string> overrides) {
-    overrides.insert(overrides.end(), {"train.steps=6", "train.batch=16", "train.accumulate=2"});
-    return tiny_digits(overrides);
-  };
-  expect_same_numbers(recipe, 0.1, 1);
+  with_dropped_and_normalised([](const auto& recipe) {
+    const auto in_two = [&](std::vector<std::string> overrides) {
+      overrides.push_back("train.accumulate=2");
+      return recipe(overrides);
+    };
+    expect_same_numbers(in_two, 0.2, 2);
+  });
 }
 
 TEST(MemoryBudget, LeavesTheNumbersOfAnMlpWithDropoutAsTheyAre) {
@@ -224,8 +235,8 @@ TEST(MemoryBudget, SaysWhatWouldFitBeforeAnythingIsWritten) {
     EXPECT_FALSE(fs::exists(folder / "run"));
     return run.ok() ? "no error" : run.error().message;
   };
-  const std::string text = error({"train.memory=\"7 MiB\"", "train.steps=2"});
-  EXPECT_THAT(text, HasSubstr("more than 7.00 MiB ([train] memory)"));
+  const std::string text = error({"train.memory=\"9 MiB\"", "train.steps=2"});
+  EXPECT_THAT(text, HasSubstr("more than 9.00 MiB ([train] memory)"));
   EXPECT_THAT(text, HasSubstr("operators again brings it to"));
   EXPECT_THAT(text, HasSubstr("[train] accumulate = "));
   EXPECT_THAT(text, HasSubstr("[train] batch = "));
@@ -236,16 +247,16 @@ TEST(MemoryBudget, SaysWhatWouldFitBeforeAnythingIsWritten) {
   const int parts = number_behind("accumulate = ");
   const int batch = number_behind("batch = ");
   EXPECT_TRUE(
-      try_run(shipped("gpt2_tiny", {"train.memory=\"7 MiB\"", "train.steps=1", "train.evaluate_every=0",
+      try_run(shipped("gpt2_tiny", {"train.memory=\"9 MiB\"", "train.steps=1", "train.evaluate_every=0",
                                     "train.accumulate=" + std::to_string(parts)}),
               folder / "parts")
           .ok());
   EXPECT_TRUE(
-      try_run(shipped("gpt2_tiny", {"train.memory=\"7 MiB\"", "train.steps=1", "train.evaluate_every=0",
+      try_run(shipped("gpt2_tiny", {"train.memory=\"9 MiB\"", "train.steps=1", "train.evaluate_every=0",
                                     "train.batch=" + std::to_string(batch)}),
               folder / "batch")
           .ok());
-  EXPECT_THAT(error({"train.memory=\"7 MiB\"", "train.steps=1", "train.batch=" + std::to_string(batch + 1)}),
+  EXPECT_THAT(error({"train.memory=\"9 MiB\"", "train.steps=1", "train.batch=" + std::to_string(batch + 1)}),
               HasSubstr("[train] batch = " + std::to_string(batch)));
 }
 
@@ -253,7 +264,11 @@ TEST(MemoryBudget, SaysWhereNoBatchFits) {
   const TemporaryFolder folder;
   const auto run = try_run(shipped("gpt2_tiny", {"train.memory=\"1 MiB\"", "train.steps=1"}), folder / "run");
   ASSERT_FALSE(run.ok());
-  EXPECT_THAT(run.error().message, HasSubstr("A batch of 1 needs "));
+  EXPECT_THAT(run.error().message, HasSubstr("which no batch makes smaller"));
+  const auto more =
+      try_run(shipped("gpt2_tiny", {"train.memory=\"4.2 MiB\"", "train.steps=1"}), folder / "run");
+  ASSERT_FALSE(more.ok());
+  EXPECT_THAT(more.error().message, HasSubstr("A batch of 1 needs "));
 }
 
 TEST(MemoryBudget, RefusesWhatIsNoAmountOfMemory) {

@@ -37,7 +37,7 @@ class Fitter {
     HONE_CHECK(forecast(fit_.graphs, fit_.memory, step_));
     fit_.kept = fit_.memory;
     if (fit_.memory.bounded() <= limit_.bytes) return std::move(fit_);
-    HONE_CHECK(drop_activations());
+    if (fit_.memory.fixed() < limit_.bytes) HONE_CHECK(drop_activations());
     fit_.fits = fit_.memory.bounded() <= limit_.bytes;
     return std::move(fit_);
   }
@@ -52,20 +52,14 @@ class Fitter {
   // An arena is larger than what is alive in it at once, by how much is known only when it is planned: each plan that is
   // too large makes the next target smaller.
   Status drop_activations() {
-    const std::size_t arena = step_.memory.arena_bytes;
-    const std::size_t beside = fit_.memory.bounded() - arena;
-    const std::size_t allowed = limit_.bytes - std::min(limit_.bytes, beside);
-    passes::RecomputeOptions recompute{0, scratch_of(step_)};
+    const std::size_t beside = fit_.memory.bounded() - step_.memory.arena_bytes;
     const graph::Graph whole = fit_.graphs.step;
-    std::size_t target = allowed;
+    passes::RecomputeOptions recompute{std::numeric_limits<std::size_t>::max(), scratch_of(step_)};
+    HONE_ASSIGN(const passes::Recomputation as_it_is, passes::recompute(whole, recompute));
+    std::size_t gaps = step_.memory.arena_bytes - std::min(step_.memory.arena_bytes, as_it_is.peak);
     for (int i = 0; i < kMostTrialPlans; ++i) {
-      recompute.bytes = target;
+      recompute.bytes = limit_.bytes - std::min(limit_.bytes, beside + gaps);
       HONE_ASSIGN(passes::Recomputation made, passes::recompute(whole, recompute));
-      if (i == 0 && made.peak_before < arena) {  // the gaps that there are already
-        target -= std::min(target, arena - made.peak_before);
-        recompute.bytes = target;
-        HONE_ASSIGN(made, passes::recompute(whole, recompute));
-      }
       const Status valid = graph::verify(made.graph);
       if (!valid.ok()) return valid.error().within("pass recompute broke the graph (a bug in hone)");
       SessionGraphs graphs{std::move(made.graph), fit_.graphs.evaluation};
@@ -78,8 +72,8 @@ class Fitter {
         fit_.operators = made.operators;
         fit_.more_flops = made.flops / made.flops_before - 1;
       }
-      if (memory.bounded() <= limit_.bytes || made.peak > target || target == 0) return {};
-      target -= std::min(target, memory.bounded() - limit_.bytes);
+      if (memory.bounded() <= limit_.bytes || made.peak > recompute.bytes) return {};
+      gaps += memory.bounded() - limit_.bytes;
     }
     return {};
   }
@@ -93,11 +87,11 @@ class Fitter {
   runtime::PlanForecast step_;
 };
 
-// The last of sorted settings, from one that fits to one that does not, that is found to fit; each trial takes a plan.
+// Looks for other settings that fit, as long as there is time. What a trial takes grows with its micro-batches.
 class SettingSearch {
  public:
-  SettingSearch(const FitWith& fit_with, double seconds)
-      : fit_with_(fit_with), until_ns_(now_ns() + static_cast<int64_t>(seconds * 1e9)) {}
+  SettingSearch(const FitWith& fit_with, double part_s, double seconds)
+      : fit_with_(fit_with), part_s_(part_s), until_ns_(now_ns() + static_cast<int64_t>(seconds * 1e9)) {}
 
   struct Found {
     int64_t setting = 0;
@@ -105,34 +99,51 @@ class SettingSearch {
     bool whole = true;  // false: the time was over before all was tried
   };
 
-  // `settings` are in the order of what they need, the least first.
-  std::optional<Found> largest(const std::vector<int64_t>& settings,
-                               const std::function<std::pair<int64_t, int64_t>(int64_t)>& batch_and_parts) {
+  // One after the other: more of them need less for activations, and more for everything else.
+  std::optional<Found> fewest_parts(int64_t batch, int64_t accumulate) {
+    for (int64_t k = accumulate + 1; k <= std::min(batch, kMostParts); ++k) {
+      if (batch % k != 0) continue;
+      const auto fit = tried(batch, k);
+      if (!fit) return std::nullopt;
+      if (fit->fits) return Found{k, fit->memory.bounded(), true};
+    }
+    return std::nullopt;
+  }
+
+  // Of those that the micro-batches divide. The least first: whether any does at all.
+  std::optional<Found> largest_batch(int64_t batch, int64_t accumulate) {
     std::optional<Found> found;
-    std::size_t low = 0, high = settings.size();
+    int64_t low = 1, high = batch / accumulate;  // micro-batches of so many samples: from `high` on none fits
     for (bool first = true; low < high; first = false) {
-      if (now_ns() > until_ns_) {
+      const int64_t middle = first ? 1 : low + (high - low) / 2;
+      const auto fit = tried(middle * accumulate, accumulate);
+      if (!fit) {
         if (found) found->whole = false;
         break;
       }
-      const std::size_t middle = first ? 0 : low + (high - low) / 2;  // whether any does at all comes first
-      const auto [batch, parts] = batch_and_parts(settings[middle]);
-      const auto fit = fit_with_(batch, parts);
-      if (fit.ok() && fit->fits) {
-        found = Found{settings[middle], fit->memory.bounded(), true};
-        low = middle + 1;
-      } else {
-        if (first && fit.ok()) least_ = fit->memory.bounded();
-        high = middle;
-      }
+      if (fit->fits) found = Found{middle * accumulate, fit->memory.bounded(), true};
+      if (first && !fit->fits) least_ = fit->memory.bounded();
+      (fit->fits ? low : high) = fit->fits ? middle + 1 : middle;
     }
     return found;
   }
 
-  std::size_t least() const { return least_; }  // of settings of which none fitted; 0: not known
+  std::size_t least() const { return least_; }  // of the smallest batch, which did not fit; 0: not known
 
  private:
+  static constexpr int64_t kMostParts = 256;  // that a recipe may have
+
+  // nullopt: there is no time, or such a run cannot be made.
+  std::optional<MemoryFit> tried(int64_t batch, int64_t parts) {
+    if (now_ns() + static_cast<int64_t>(part_s_ * static_cast<double>(parts) * 1e9) > until_ns_)
+      return std::nullopt;
+    auto fit = fit_with_(batch, parts);
+    if (!fit.ok()) return std::nullopt;
+    return *std::move(fit);
+  }
+
   const FitWith& fit_with_;
+  double part_s_;
   int64_t until_ns_;
   std::size_t least_ = 0;
 };
@@ -140,6 +151,15 @@ class SettingSearch {
 std::string offer(const SettingSearch::Found& found, const std::string& key) {
   return fmt::format("{} = {} ({}{})", key, found.setting, fitting_bytes(found.bytes),
                      found.whole ? "" : "; not all was tried");
+}
+
+std::string what_it_needs(const MemoryFit& least, const MemoryLimit& limit) {
+  std::string text = fmt::format("the run needs {}, more than {} ({})", fitting_bytes(least.kept.bounded()),
+                                 fitting_bytes(limit.bytes), limit.why);
+  if (least.operators > 0)
+    text += fmt::format("; computing {} again brings it to {}", counted(least.operators, "operator"),
+                        fitting_bytes(least.memory.bounded()));
+  return text;
 }
 
 }  // namespace
@@ -163,33 +183,29 @@ Result<MemoryFit> fit_memory(const TrainingProgram& program, const runtime::Prov
 }
 
 Error does_not_fit(const MemoryFit& least, const MemoryLimit& limit, int64_t batch, int64_t accumulate,
-                   const FitWith& fit_with, double seconds) {
-  std::string text = fmt::format("the run needs {}, more than {} ({})", fitting_bytes(least.kept.bounded()),
-                                 fitting_bytes(limit.bytes), limit.why);
-  if (least.operators > 0)
-    text += fmt::format("; computing {} operators again brings it to {}", least.operators,
-                        fitting_bytes(least.memory.bounded()));
-  else
-    text += "; nothing that it keeps can be computed again";
-  std::vector<int64_t> parts;  // micro-batches, most first: the least memory
-  for (int64_t k = batch; k > accumulate; --k)
-    if (batch % k == 0 && k <= 256) parts.push_back(k);
-  std::vector<int64_t> batches;  // that the micro-batches divide
-  for (int64_t b = accumulate; b < batch; b += accumulate) batches.push_back(b);
-  SettingSearch of_parts(fit_with, seconds / 2);
-  const auto fewest = of_parts.largest(parts, [&](int64_t k) { return std::pair(batch, k); });
-  SettingSearch of_batches(fit_with, seconds / 2);
-  const auto largest = of_batches.largest(batches, [&](int64_t b) { return std::pair(b, accumulate); });
+                   const FitWith& fit_with, double planned_s, double seconds) {
+  const std::string text = what_it_needs(least, limit);
+  if (least.kept.fixed() >= limit.bytes)
+    return invalid(
+        fmt::format("{}. {} of it are weights, optimizer and the model, which no batch makes smaller: it "
+                    "takes a smaller model, or more memory",
+                    text, fitting_bytes(least.kept.fixed())));
+  const double part_s = planned_s / static_cast<double>(accumulate);
+  SettingSearch of_parts(fit_with, part_s, seconds / 2);
+  const auto fewest = of_parts.fewest_parts(batch, accumulate);
+  SettingSearch of_batches(fit_with, part_s, seconds / 2);
+  const auto largest = of_batches.largest_batch(batch, accumulate);
   std::vector<std::string> offers;
   if (fewest) offers.push_back(offer(*fewest, "[train] accumulate"));
   if (largest) offers.push_back(offer(*largest, "[train] batch"));
   if (!offers.empty())
     return invalid(fmt::format("{}. It fits with {}", text, fmt::join(offers, ", or with ")));
-  const std::size_t smallest = of_batches.least();
-  if (smallest > 0)
-    return invalid(fmt::format("{}. A batch of {} needs {}: a smaller model is needed, or more memory", text,
-                               accumulate, fitting_bytes(smallest)));
-  return invalid(fmt::format("{}. A smaller model is needed, or more memory", text));
+  if (of_batches.least() > 0)
+    return invalid(fmt::format("{}. A batch of {} needs {}: it takes a smaller model, or more memory", text,
+                               accumulate, fitting_bytes(of_batches.least())));
+  return invalid(text +
+                 ". What would fit was not found in the time; try a smaller [train] batch, or more of "
+                 "[train] accumulate");
 }
 
 }  // namespace hone::lab

@@ -40,9 +40,9 @@ Result<MemoryFit> fit_memory(const TrainingProgram& program, const runtime::Prov
 // The same for other settings of the recipe.
 using FitWith = std::function<Result<MemoryFit>(int64_t batch, int64_t accumulate)>;
 
-// The error for a run that does not fit. It says what would: the largest batch, and the fewest micro-batches, as far as they
-// are found in `seconds`.
+// The error for a run that does not fit. It says what would: the fewest micro-batches, and the largest batch. `planned_s` is
+// what planning the run has taken; what would be tried for longer than `seconds` is not.
 Error does_not_fit(const MemoryFit& least, const MemoryLimit& limit, int64_t batch, int64_t accumulate,
-                   const FitWith& fit_with, double seconds);
+                   const FitWith& fit_with, double planned_s, double seconds);
 
 }  // namespace hone::lab

@@ -41,6 +41,8 @@ struct TrainingMemory {
   std::size_t on_host() const { return model + checkpoint + data; }
   // What a budget is for: all of it where there is one memory, else what lies on the device.
   std::size_t bounded() const { return one_memory ? total() : on_device(); }
+  // What no other batch makes smaller.
+  std::size_t fixed() const { return weights + optimizer + packed + (one_memory ? model + checkpoint : 0); }
   // Name and bytes of each part but `workspace`, as people read them.
   std::vector<std::pair<std::string, std::size_t>> parts() const;
 };

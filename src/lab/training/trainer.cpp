@@ -33,7 +33,8 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kFirstRecorded = 3;  // steps before it warm caches up
 constexpr int kRecordedSteps = 7;
-constexpr double kSearchSeconds = 10;  // for what would fit
+constexpr double kSearchSeconds = 10;  // for what would fit, or so many times what planning has taken:
+constexpr double kSearchShare = 2.5;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -98,6 +99,7 @@ class Trainer {
   SessionGraphs graphs_;            // of the program, as they fit
   std::size_t before_bytes_ = 0;    // of tensors, when the run began
   std::size_t opened_bytes_ = 0;    // of the data
+  int64_t planning_ns_ = 0;         // when it began
   int64_t evaluated_together_ = 0;  // samples
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
@@ -135,6 +137,7 @@ Status Trainer::open() {
   } else if (recipe_.train.target || recipe_.train.evaluate_every > 0) {
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
   }
+  planning_ns_ = now_ns();
   HONE_ASSIGN(program_, make_program(recipe_, batches_->fields(), steps_, evaluated_together_));
   result_.parameters = program_.parameters;
   return {};
@@ -156,7 +159,9 @@ Result<MemoryFit> Trainer::fit_with(int64_t batch, int64_t accumulate) {
       data_.validation ? evaluation_batch(data_.validation->size(), batch / accumulate) : batch / accumulate;
   HONE_ASSIGN(const TrainingProgram program, make_program(other, batches_->fields(), steps_, together));
   const std::size_t bytes = data_memory(data_, other, opened_bytes_, batches_->fields(), steps_, together);
-  return fit_memory(program, *provider_, session_options(), bytes, result_.memory.limit);
+  SessionOptions quiet = session_options();
+  quiet.progress = {};
+  return fit_memory(program, *provider_, quiet, bytes, result_.memory.limit);
 }
 
 // Before the plans: what does not fit is said before anything is taken or written.
@@ -166,10 +171,13 @@ Status Trainer::fit() {
       data_memory(data_, recipe_, opened_bytes_, batches_->fields(), steps_, evaluated_together_);
   TrainingMemoryReport& report = result_.memory;
   HONE_ASSIGN(MemoryFit fit, fit_memory(program_, *provider_, session_options(), bytes, report.limit));
-  if (!fit.fits)
+  if (!fit.fits) {
+    const double planned_s = seconds_since(planning_ns_);
     return does_not_fit(
         fit, report.limit, recipe_.train.batch, recipe_.train.accumulate,
-        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, kSearchSeconds);
+        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, planned_s,
+        std::max(kSearchSeconds, kSearchShare * planned_s));
+  }
   report.predicted = fit.memory;
   report.kept_bytes = fit.kept.bounded();
   report.recomputed = fit.operators;
@@ -177,8 +185,8 @@ Status Trainer::fit() {
   graphs_ = std::move(fit.graphs);
   note("memory: predicted " + memory_text(report.predicted));
   if (fit.operators > 0)
-    note(fmt::format("memory: recomputes {} operators, {:+.1f} % FLOPs: {} instead of {} ({}: {})",
-                     fit.operators, fit.more_flops * 100,
+    note(fmt::format("memory: recomputes {}, {:+.1f} % FLOPs: {} instead of {} ({}: {})",
+                     counted(fit.operators, "operator"), fit.more_flops * 100,
                      format_bytes(static_cast<double>(report.predicted.bounded())),
                      format_bytes(static_cast<double>(report.kept_bytes)), report.limit.why,
                      format_bytes(static_cast<double>(report.limit.bytes))));
