@@ -35,6 +35,10 @@ Schedule::Schedule(const Graph& graph, const std::map<std::string, std::size_t, 
     buffers_.push_back({value.is_constant() ? 0 : buffer_bytes(value.type),
                         value.is_constant() || !graph::has_place(value.type), i});
   }
+  for (const graph::StatePair& pair : graph.states()) {
+    const graph::Value& next = graph.value(places.place(graph.next_value(pair)).root);
+    if (next.producer.valid()) overwritten_by_[graph.state_input(pair).index] = next.producer.index;
+  }
   for (const auto* list : {&graph.inputs(), &graph.outputs()})
     for (const ValueId id : *list) buffers_[buffer_of_[id.index]].pinned = true;
   for (uint32_t i = 0; i < buffers_.size(); ++i)
@@ -122,7 +126,7 @@ Profile Schedule::profile(std::ptrdiff_t limit) {
       profile.most = here;
       profile.peak = place;
     }
-    profile.excess += static_cast<double>(std::max<std::ptrdiff_t>(here - limit, 0));
+    if (!node.copy) profile.excess += static_cast<double>(std::max<std::ptrdiff_t>(here - limit, 0));
   }
   return profile;
 }
@@ -190,6 +194,8 @@ class Schedule::DropPlanner {
     const uint32_t buffer = s_.buffer_of_[value];
     const std::vector<Touch>& touches = s_.touches_[buffer];
     if (s_.buffers_[buffer].pinned) {  // as long as it has not been overwritten
+      const auto writer = s_.overwritten_by_.find(buffer);
+      if (writer != s_.overwritten_by_.end() && s_.place_of_[writer->second] < drop_.place) return false;
       if (s_.producer_[value] != kNoScheduled && s_.place_of_[s_.producer_[value]] >= drop_.place)
         return false;
       return std::none_of(touches.begin(), touches.end(), [&](const Touch& touch) {

@@ -29,7 +29,7 @@ struct ScheduledNode {
 struct Profile {
   std::ptrdiff_t most = 0;
   std::size_t peak = 0;  // the first node where it is most
-  double excess = 0;     // bytes over a limit, summed over the nodes
+  double excess = 0;     // bytes over a limit, summed over the graph's own nodes: more of them are no excess
 };
 
 // Values to be dropped, and the nodes that make them again.
@@ -111,7 +111,9 @@ class Schedule {
   std::vector<double> work_;      // of each node of the graph
   std::vector<bool> in_place_;    // of each node of the graph: whether its kernel writes over operands
   std::vector<bool> runs_again_;  // of each node of the graph: whether it can
-  std::ptrdiff_t always_ = 0;     // bytes of what is pinned
+  // Of the buffers of states: the node that makes the next value, which may be written over the state by then.
+  std::map<uint32_t, uint32_t> overwritten_by_;
+  std::ptrdiff_t always_ = 0;  // bytes of what is pinned
 
   // By find_touches():
   std::vector<std::vector<Touch>> touches_;  // of each buffer, in order

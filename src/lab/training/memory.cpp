@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "core/units.h"
 #include "data/cache/memory_cache.h"
+#include "graph/buffer_assignment.h"
 #include "runtime/memory_plan.h"
 
 namespace hone::lab {
@@ -69,6 +71,22 @@ void count_states(const TrainingProgram& program, const graph::Graph& step, Trai
   }
 }
 
+// The interpreter, which stands in, makes its results as tensors, of one operator at a time.
+std::size_t reference_memory(const graph::Graph& graph, std::span<const runtime::PlanStep> steps) {
+  std::set<std::string_view> names;
+  for (const runtime::PlanStep& step : steps)
+    if (step.reference || step.on_host) names.insert(step.name);
+  std::size_t most = 0;
+  for (const graph::Node& node : graph.nodes()) {
+    if (!names.contains(node.name)) continue;
+    std::size_t bytes = 0;
+    for (const graph::ValueId output : node.outputs)
+      if (output.valid() && graph::has_place(graph.type(output))) bytes += graph.type(output).storage_bytes();
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
 // Bytes of a sample's tensors, with what is kept about them. Where samples differ in size, one stands for all; of one that
 // is damaged, which reading will say, nothing is known.
 std::optional<std::size_t> sample_bytes(const data::Dataset& data) {
@@ -99,9 +117,9 @@ std::size_t cached_bytes(const std::shared_ptr<const data::Dataset>& data, int64
 }  // namespace
 
 std::vector<std::pair<std::string, std::size_t>> TrainingMemory::parts() const {
-  return {
-      {"weights", weights},       {"optimizer", optimizer}, {"activations", activations}, {"packed", packed},
-      {"evaluation", evaluation}, {"model", model},         {"checkpoint", checkpoint},   {"data", data}};
+  return {{"weights", weights}, {"optimizer", optimizer},   {"activations", activations},
+          {"packed", packed},   {"reference", reference},   {"evaluation", evaluation},
+          {"model", model},     {"checkpoint", checkpoint}, {"data", data}};
 }
 
 nlohmann::ordered_json memory_json(const TrainingMemory& memory) {
@@ -139,6 +157,7 @@ Result<TrainingMemory> forecast_memory(const TrainingProgram& program, const Ses
   count_states(program, graphs.step, memory);
   memory.activations =
       of_step.memory.arena_bytes + of_step.memory.host_bytes - memory.weights - memory.optimizer;
+  memory.reference = reference_memory(graphs.step, of_step.steps);
   for (const runtime::PlanStep& each : of_step.steps) {
     memory.workspace = std::max(memory.workspace, each.scratch_bytes);
     memory.packed += each.packed_bytes;

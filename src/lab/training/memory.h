@@ -28,6 +28,7 @@ struct TrainingMemory {
   std::size_t activations = 0;  // activations, gradients, and what kernels work in
   std::size_t workspace = 0;    // of the activations: the most that one kernel works in
   std::size_t packed = 0;       // that kernels hold themselves
+  std::size_t reference = 0;  // that operators without a kernel take while they run: their results once more
   // Beside it:
   std::size_t evaluation = 0;  // the other plan, with weights of its own
   std::size_t model = 0;       // the model as it was given, and constants of the graphs
@@ -38,7 +39,7 @@ struct TrainingMemory {
 
   std::size_t total() const { return on_device() + on_host(); }
   std::size_t on_device() const { return weights + optimizer + activations + packed + evaluation; }
-  std::size_t on_host() const { return model + checkpoint + data; }
+  std::size_t on_host() const { return reference + model + checkpoint + data; }
   // What a budget is for: all of it where there is one memory, else what lies on the device.
   std::size_t bounded() const { return one_memory ? total() : on_device(); }
   // What no other batch makes smaller.
