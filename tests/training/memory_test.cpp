@@ -6,6 +6,7 @@
 #include "tests/training/tiny_recipe.h"
 #include <gmock/gmock.h>
 
+#include "core/memory_budget.h"
 #include "core/testing/source_folder.h"
 #include "graph/builder.h"
 #include "lab/training/trainer.h"
@@ -224,6 +225,19 @@ TEST(MemoryBudget, LeavesTheNumbersOfAnMlpWithDropoutAsTheyAre) {
   const auto free = train(whole);
   const auto most = got(passes::recompute(whole, {1}));
   EXPECT_EQ(train(most.graph), free);
+}
+
+TEST(MemoryBudget, IsWhatIsFreeWhereTheRecipeSaysNothing) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> short_run = {"train.steps=3", "train.evaluate_every=0"};
+  const MeasuredRun free = run_of(shipped("gpt2_tiny", short_run), folder / "free");
+  set_memory_budget(memory_in_use() + free.memory.predicted.total() * 8 / 10);
+  const auto bound = try_run(shipped("gpt2_tiny", short_run), folder / "bound");
+  set_memory_budget(0);
+  ASSERT_TRUE(bound.ok()) << bound.error().message;
+  EXPECT_GT(bound->memory.recomputed, 0);
+  EXPECT_EQ(bound->memory.limit.why, "what the machine has free");
+  EXPECT_EQ(bound->losses, free.losses);
 }
 
 // --- what does not fit ---

@@ -18,6 +18,9 @@ namespace {
 // Plans that are made to learn how much smaller than asked for the values alive must be, because of gaps between them.
 constexpr int kMostTrialPlans = 5;
 
+// Of what is free: the rest is for what nobody foretells.
+constexpr double kForetoldShare = 0.97;
+
 std::string fitting_bytes(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 std::map<std::string, std::size_t, std::less<>> scratch_of(const runtime::PlanForecast& step) {
@@ -168,7 +171,9 @@ MemoryLimit memory_limit(std::size_t budget, const runtime::Device& device) {
   MemoryLimit limit{device.capacity(), fmt::format("what there is on {}", device.name())};
   if (device.host_visible()) {
     const std::size_t allowed = memory_budget();
-    limit.bytes = allowed != 0 ? allowed - std::min(allowed, memory_in_use()) : available_memory();
+    const std::size_t there =
+        allowed != 0 ? allowed - std::min(allowed, memory_in_use()) : available_memory();
+    limit.bytes = static_cast<std::size_t>(kForetoldShare * static_cast<double>(there));
     limit.why = "what the machine has free";
     if (limit.bytes == 0) limit.bytes = std::numeric_limits<std::size_t>::max();  // it does not say
   }
