@@ -32,12 +32,21 @@ struct EvaluationNumbers {
   int64_t samples = 0;
 };
 
+// A program as its plans will run it.
+struct SessionGraphs {
+  graph::Graph step, evaluation;
+};
+// Both through all passes, for this provider.
+Result<SessionGraphs> optimised_graphs(const TrainingProgram& program, const runtime::Provider& provider,
+                                       const std::set<std::string>& without_passes = {});
+
 struct SessionOptions {
   bool autotune = true;
   runtime::TimingCache* cache = nullptr;
   std::set<std::string> without_passes = {};
   bool check_numbers = false;  // a step ends with an error at the first operator that makes NaN or Inf
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
+  const SessionGraphs* graphs = nullptr;  // of the program; null: optimised_graphs()
 };
 
 // Not thread-safe. `program` and `provider` outlive it.
@@ -67,6 +76,8 @@ class Session {
  private:
   Session(const TrainingProgram& program) : program_(program) {}
   Status make_plans(const runtime::Provider& provider, const SessionOptions& options);
+  Result<Tensor> trained_value(const graph::NamedTensor& tensor) const;
+  Status copy_to_evaluation();
   Status check_labels(const data::Batch& batch, const data::Dataset& data) const;
 
   const TrainingProgram& program_;

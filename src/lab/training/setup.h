@@ -17,6 +17,9 @@ struct TrainingSetup {
   std::unique_ptr<data::Loader> batches;
   std::unique_ptr<data::Loader> validation;  // null: the recipe keeps nothing back
   int64_t steps = 0;                         // of the whole run
+  int64_t evaluated_together = 0;            // samples
+  std::size_t data_bytes = 0;                // of tensors, that the opened data take
+  int64_t planning_ns = 0;                   // when the program's making began (core/clock.h)
   TrainingProgram program;
 };
 

@@ -11,6 +11,8 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/memory_budget.h"
+#include "core/units.h"
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
@@ -30,6 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kFirstRecorded = 3;  // steps before it warm caches up
 constexpr int kRecordedSteps = 7;
+constexpr double kSearchSeconds = 10;  // for what would fit, or so many times what planning has taken:
+constexpr double kSearchShare = 2.5;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -47,7 +51,10 @@ class Trainer {
   Trainer(const model::Recipe& recipe, const TrainerOptions& options) : recipe_(recipe), options_(options) {}
 
   Result<TrainingResult> run() {
+    HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+    start_counting_memory();
     HONE_CHECK(open());
+    HONE_CHECK(fit());
     HONE_CHECK(compile());
     HONE_CHECK(begin());
     HONE_CHECK(loop());
@@ -56,7 +63,12 @@ class Trainer {
   }
 
  private:
+  void start_counting_memory();
+  void count_memory();
   Status open();
+  Status fit();
+  Result<MemoryFit> fit_with(int64_t batch, int64_t accumulate);
+  SessionOptions session_options();
   Status compile();
   Status begin();
   Status resume();
@@ -79,6 +91,8 @@ class Trainer {
   const model::Recipe& recipe_;
   const TrainerOptions& options_;
   TrainingSetup setup_;
+  SessionGraphs graphs_;          // of the program, as they fit
+  std::size_t before_bytes_ = 0;  // of tensors, when the run began
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
   runtime::TimingCache cache_;
@@ -95,6 +109,12 @@ class Trainer {
   TrainingResult result_;
 };
 
+void Trainer::start_counting_memory() {
+  restart_memory_peak();
+  before_bytes_ = memory_in_use();
+  result_.memory.limit = memory_limit(recipe_.train.memory, *provider_->device());
+}
+
 Status Trainer::open() {
   HONE_ASSIGN(setup_, open_training(recipe_));
   if (!setup_.validation && (recipe_.train.target || recipe_.train.evaluate_every > 0))
@@ -103,14 +123,75 @@ Status Trainer::open() {
   return {};
 }
 
-Status Trainer::compile() {
-  HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+SessionOptions Trainer::session_options() {
   SessionOptions session;
   session.autotune = !recipe_.train.deterministic;
   session.without_passes.insert(recipe_.train.without_passes.begin(), recipe_.train.without_passes.end());
   session.progress = options_.on_compile;
-  if (session.autotune) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
   session.cache = &cache_;
+  return session;
+}
+
+Result<MemoryFit> Trainer::fit_with(int64_t batch, int64_t accumulate) {
+  model::Recipe other = recipe_;
+  other.train.batch = batch;
+  other.train.accumulate = accumulate;
+  const int64_t together = setup_.data.validation
+                               ? evaluation_batch(setup_.data.validation->size(), batch / accumulate)
+                               : batch / accumulate;
+  HONE_ASSIGN(const TrainingProgram program,
+              make_program(other, setup_.batches->fields(), setup_.steps, together));
+  const std::size_t bytes =
+      data_memory(setup_.data, other, setup_.data_bytes, setup_.batches->fields(), setup_.steps, together);
+  SessionOptions quiet = session_options();
+  quiet.progress = {};
+  return fit_memory(program, *provider_, quiet, bytes, result_.memory.limit);
+}
+
+// Before the plans: what does not fit is said before anything is taken or written.
+Status Trainer::fit() {
+  if (!recipe_.train.deterministic) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
+  const std::size_t bytes = data_memory(setup_.data, recipe_, setup_.data_bytes, setup_.batches->fields(),
+                                        setup_.steps, setup_.evaluated_together);
+  TrainingMemoryReport& report = result_.memory;
+  HONE_ASSIGN(MemoryFit fit, fit_memory(setup_.program, *provider_, session_options(), bytes, report.limit));
+  if (!fit.fits) {
+    const double planned_s = seconds_since(setup_.planning_ns);
+    return does_not_fit(
+        fit, report.limit, recipe_.train.batch, recipe_.train.accumulate,
+        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, planned_s,
+        std::max(kSearchSeconds, kSearchShare * planned_s));
+  }
+  report.predicted = fit.memory;
+  report.kept_bytes = fit.kept.bounded();
+  report.recomputed = fit.operators;
+  report.more_flops = fit.more_flops;
+  graphs_ = std::move(fit.graphs);
+  note("memory: predicted " + memory_text(report.predicted));
+  if (fit.operators > 0)
+    note(fmt::format("memory: recomputes {}, {:+.1f} % FLOPs: {} instead of {} ({}: {})",
+                     counted(fit.operators, "operator"), fit.more_flops * 100,
+                     format_bytes(static_cast<double>(report.predicted.bounded())),
+                     format_bytes(static_cast<double>(report.kept_bytes)), report.limit.why,
+                     format_bytes(static_cast<double>(report.limit.bytes))));
+  return {};
+}
+
+void Trainer::count_memory() {
+  TrainingMemoryReport& report = result_.memory;
+  report.measured_bytes = memory_peak() - std::min(memory_peak(), before_bytes_);
+  report.resident_bytes = resident_peak();
+  const bool one = report.predicted.one_memory;
+  note(fmt::format(
+      "memory: {} taken at most{}, {} predicted; the whole process took {}",
+      format_bytes(static_cast<double>(report.measured_bytes)), one ? "" : " of the host's",
+      format_bytes(static_cast<double>(one ? report.predicted.total() : report.predicted.on_host())),
+      format_bytes(static_cast<double>(report.resident_bytes))));
+}
+
+Status Trainer::compile() {
+  SessionOptions session = session_options();
+  session.graphs = &graphs_;
   HONE_ASSIGN(session_, Session::make(setup_.program, *provider_, session));
   if (session.autotune) (void)cache_.save();  // a cache is a convenience
   std::map<std::string, int> by_reference;
@@ -126,12 +207,14 @@ Status Trainer::compile() {
   return {};
 }
 
-nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider) {
+nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider,
+                                        const TrainingMemory& memory) {
   return {{"schema", 1},
           {"command", options.command},
           {"when", trace::timestamp_now()},
           {"device", options.device},
           {"threads", provider.threads()},
+          {"memory", memory_json(memory)},
           {"machine", machine_json(describe_machine())}};
 }
 
@@ -139,8 +222,8 @@ Status Trainer::begin() {
   if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(
-      write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
+  HONE_CHECK(write_file(options_.out / "environment.json",
+                        environment_json(options_, *provider_, result_.memory.predicted).dump(2) + "\n"));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
@@ -251,7 +334,9 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  const std::string where = find_non_finite(setup_.program, *provider_, !recipe_.train.deterministic,
+  recorder_.reset();
+  session_.reset();  // its memory is needed for the plan that looks
+  const std::string where = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
                                             *setup_.batches, *setup_.data.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
@@ -341,6 +426,7 @@ Status Trainer::finish() {
   HONE_CHECK(save());
   HONE_CHECK(writer_->wait());
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
+  count_memory();
   return write_trace();
 }
 

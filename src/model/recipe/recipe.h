@@ -68,6 +68,7 @@ struct RecipeTrain {
   double epochs = 0;
   int64_t batch = 32;  // of a step, all micro-batches together
   int64_t accumulate = 1;
+  std::size_t memory = 0;  // bytes that the run may take; 0: what there is
   double clip = 0;
   double ema = 0;
   uint64_t seed = 1;  // of order, augmentation and dropout
