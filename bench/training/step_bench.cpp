@@ -36,7 +36,8 @@ struct Arguments {
 Result<data::Field> field_of(const std::string& text, int64_t& limit) {
   const auto equals = text.find('='), colon = text.find(':'), below = text.find('<');
   if (equals == std::string::npos || colon == std::string::npos || colon < equals)
-    return invalid(fmt::format("--field {}: give NAME=TYPE:EXTENTxEXTENT, and <LIMIT of whole numbers", text));
+    return invalid(
+        fmt::format("--field {}: give NAME=TYPE:EXTENTxEXTENT, and <LIMIT of whole numbers", text));
   data::Field field;
   field.name = text.substr(0, equals);
   const auto dtype = dtype_from_name(text.substr(equals + 1, colon - equals - 1));
@@ -58,26 +59,26 @@ Tensor made_up(DType dtype, const Shape& shape, int64_t limit, uint64_t seed) {
   if (dtype == DType::kF32)
     for (float& value : tensor.as<float>()) value = normal(random);
   if (dtype == DType::kI64)
-    for (int64_t& value : tensor.as<int64_t>()) value = static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
+    for (int64_t& value : tensor.as<int64_t>())
+      value = static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
   if (dtype == DType::kU8)
-    for (uint8_t& value : tensor.as<uint8_t>()) value = static_cast<uint8_t>(random() % static_cast<uint64_t>(limit));
+    for (uint8_t& value : tensor.as<uint8_t>())
+      value = static_cast<uint8_t>(random() % static_cast<uint64_t>(limit));
   return tensor.aligned();
 }
 
-Status write_for_peer(const std::string& folder, const model::Recipe& recipe, const lab::TrainingProgram& program,
-                      const std::vector<Tensor>& batch, const std::vector<double>& losses) {
+Status write_for_peer(const std::string& folder, const model::Recipe& recipe,
+                      const lab::TrainingProgram& program, const std::vector<Tensor>& batch,
+                      const std::vector<double>& losses) {
   model::Safetensors initial, given;
   for (const auto* list : {&program.model.parameters, &program.model.statistics})
     for (const graph::NamedTensor& tensor : *list) initial.tensors.emplace_back(tensor.name, tensor.value);
   for (std::size_t f = 0; f < batch.size(); ++f)
     given.tensors.emplace_back(program.options.fields[f].name, batch[f]);
   const graph::Optimizer& o = recipe.optimizer;
-  const nlohmann::json run = {{"losses", losses},
-                              {"rate", o.rate},
-                              {"beta1", o.beta1},
-                              {"beta2", o.beta2},
-                              {"epsilon", o.epsilon},
-                              {"weight_decay", o.weight_decay},
+  const nlohmann::json run = {{"losses", losses},         {"rate", o.rate},
+                              {"beta1", o.beta1},         {"beta2", o.beta2},
+                              {"epsilon", o.epsilon},     {"weight_decay", o.weight_decay},
                               {"clip", recipe.train.clip}};
   HONE_CHECK(model::write_safetensors(folder + "/initial.safetensors", initial));
   HONE_CHECK(model::write_safetensors(folder + "/batch.safetensors", given));
@@ -89,10 +90,12 @@ Status answer_requests(lab::Session& session) {
   for (std::string line; std::getline(std::cin, line);) {
     int64_t steps = 0;
     const auto read = std::from_chars(line.data(), line.data() + line.size(), steps);
-    if (read.ec != std::errc() || steps < 1) return invalid(fmt::format("'{}': give a number of steps a line", line));
+    if (read.ec != std::errc() || steps < 1)
+      return invalid(fmt::format("'{}': give a number of steps a line", line));
     const int64_t start = now_ns();
     for (int64_t i = 0; i < steps; ++i) HONE_CHECK(session.step());
-    std::cout << fmt::format("{:.6f}", static_cast<double>(now_ns() - start) / 1e6 / static_cast<double>(steps))
+    std::cout << fmt::format("{:.6f}",
+                             static_cast<double>(now_ns() - start) / 1e6 / static_cast<double>(steps))
               << std::endl;
   }
   return {};
@@ -120,12 +123,14 @@ Status run(const Arguments& arguments) {
     const std::string name = graph::kDataPrefix + program.options.fields[f].name;
     const auto& inputs = session->plan().graph().inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (session->plan().graph().value(inputs[i]).name == name) HONE_CHECK(session->plan().write(i, tensors[f]));
+      if (session->plan().graph().value(inputs[i]).name == name)
+        HONE_CHECK(session->plan().write(i, tensors[f]));
   }
   for (const runtime::PlanStep& step : session->plan().steps())
     if (step.reference || step.on_host) fmt::print(stderr, "by reference: {} '{}'\n", step.op, step.name);
   if (std::getenv("SHOW_PLAN"))
-    for (const runtime::PlanStep& step : session->plan().steps()) fmt::print(stderr, "{} | {} | {}\n", step.op, step.name, step.implementation);
+    for (const runtime::PlanStep& step : session->plan().steps())
+      fmt::print(stderr, "{} | {} | {}\n", step.op, step.name, step.implementation);
   std::vector<double> losses;
   for (int i = 0; i < kComparedSteps; ++i) {
     HONE_ASSIGN(const lab::StepNumbers numbers, session->step());

@@ -36,7 +36,8 @@ Result<PassOutcome> spell_out_gradients(const graph::Graph& graph, const PassCon
     graph::NodeEmitter emitter(builder, node.name, node.provenance);
     const auto made = graph::spelled_out(emitter, node, node.inputs);
     if (!made.ok() || !emitter.status().ok()) {
-      outcome.missed.push_back({node.name, made.ok() ? emitter.status().error().message : made.error().message});
+      outcome.missed.push_back(
+          {node.name, made.ok() ? emitter.status().error().message : made.error().message});
       continue;
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i)

@@ -295,7 +295,8 @@ std::vector<ValueId> spelled_out_norm(NodeEmitter& c, ValueId g, ValueId x, Valu
     const int64_t keeps = rank < 2 ? 1 : 0;  // [N] has one channel
     return c.cast(c.add("ReduceSum", {value, c.ints(summed)}, {{"keepdims", keeps}}), c.type(scale).dtype);
   };
-  return {c.cast(through_normalized(c, n, c.times(g, factor), over), dtype), total(c.times(g, n.normal)), total(g)};
+  return {c.cast(through_normalized(c, n, c.times(g, factor), over), dtype), total(c.times(g, n.normal)),
+          total(g)};
 }
 
 Status through_spelled_out(GradientContext& c) {
@@ -306,15 +307,18 @@ Status through_spelled_out(GradientContext& c) {
 
 }  // namespace
 
-Result<std::vector<ValueId>> spelled_out(NodeEmitter& c, const Node& node, const std::vector<ValueId>& inputs) {
+Result<std::vector<ValueId>> spelled_out(NodeEmitter& c, const Node& node,
+                                         const std::vector<ValueId>& inputs) {
   const ValueId x = inputs[1], scale = inputs[2];
   ValueId g = inputs[0];
   if (!c.type(x).has_rank())
-    return unsupported(fmt::format("unsupported: {} of a tensor whose rank is not known, in other nodes", node.op));
+    return unsupported(
+        fmt::format("unsupported: {} of a tensor whose rank is not known, in other nodes", node.op));
   const int64_t rank = c.type(x).rank();
   const double epsilon = node.attributes.real("epsilon", 1e-5F);
   if (node.op == "hone.BatchNormalizationGradient") {
-    if (inputs.size() > 3) g = c.choose(c.add("Greater", {inputs[3], c.scalar(0, inputs[3])}), g, c.scalar(0, g));
+    if (inputs.size() > 3)
+      g = c.choose(c.add("Greater", {inputs[3], c.scalar(0, inputs[3])}), g, c.scalar(0, g));
     const Ints axes = all_but_channels(rank);
     return spelled_out_norm(c, g, x, scale, axes, axes, epsilon, true);
   }

@@ -14,6 +14,7 @@ namespace hone::graph {
 bool can_be_spelled_out(const Node& node);
 
 // The outputs of such a node, computed from `inputs` by nodes that `emitter` adds. An error where the rank is not known.
-Result<std::vector<ValueId>> spelled_out(NodeEmitter& emitter, const Node& node, const std::vector<ValueId>& inputs);
+Result<std::vector<ValueId>> spelled_out(NodeEmitter& emitter, const Node& node,
+                                         const std::vector<ValueId>& inputs);
 
 }  // namespace hone::graph

@@ -130,29 +130,33 @@ void add_normalization_ops(OpTable& table) {
        .layouts = LayoutRule::kKept,
        .summary = "normalization by running (inference) or batch statistics (training) of each channel"});
   // Mean and variance again (4), two sums over g (3), then the result (5).
-  table.add({.name = "hone.BatchNormalizationGradient",
-             .op_class = OpClass::kNormalization,
-             .min_inputs = 3,
-             .max_inputs = 4,
-             .min_outputs = 3,
-             .max_outputs = 3,
-             .attributes = {{"epsilon", kFloat}},
-             .infer = infer_batch_normalization_gradient,
-             .flops = infer::per_input<12>,
-             .layouts = LayoutRule::kKept,
-             .summary = "the gradients of input, scale and bias of a BatchNormalization in training, of its output's "
-                        "gradient (where it is behind a Relu: where that is above 0), its input and scale"});
-  table.add({.name = "hone.LayerNormalizationGradient",
-             .op_class = OpClass::kNormalization,
-             .min_inputs = 3,
-             .max_inputs = 3,
-             .min_outputs = 3,
-             .max_outputs = 3,
-             .attributes = {{"axis", kInt}, {"epsilon", kFloat}},
-             .infer = infer_layer_normalization_gradient,
-             .flops = infer::per_input<12>,
-             .summary = "the gradients of input, scale and bias of a LayerNormalization, of its output's gradient, its "
-                        "input and scale"});
+  table.add(
+      {.name = "hone.BatchNormalizationGradient",
+       .op_class = OpClass::kNormalization,
+       .min_inputs = 3,
+       .max_inputs = 4,
+       .min_outputs = 3,
+       .max_outputs = 3,
+       .attributes = {{"epsilon", kFloat}},
+       .infer = infer_batch_normalization_gradient,
+       .flops = infer::per_input<12>,
+       .layouts = LayoutRule::kKept,
+       .summary =
+           "the gradients of input, scale and bias of a BatchNormalization in training, of its output's "
+           "gradient (where it is behind a Relu: where that is above 0), its input and scale"});
+  table.add(
+      {.name = "hone.LayerNormalizationGradient",
+       .op_class = OpClass::kNormalization,
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .min_outputs = 3,
+       .max_outputs = 3,
+       .attributes = {{"axis", kInt}, {"epsilon", kFloat}},
+       .infer = infer_layer_normalization_gradient,
+       .flops = infer::per_input<12>,
+       .summary =
+           "the gradients of input, scale and bias of a LayerNormalization, of its output's gradient, its "
+           "input and scale"});
   // An element is added to the mean (1) and the variance (3), then normalized and scaled (4).
   table.add({.name = "InstanceNormalization",
              .op_class = OpClass::kNormalization,

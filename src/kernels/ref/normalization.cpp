@@ -206,9 +206,9 @@ Result<std::vector<Tensor>> mean_variance_normalization(const RefCall& call) {
 }
 
 // dx, dscale and dbias of one set of elements that were normalized together. `scale` and the sums are of each element.
-void normalized_gradient(const Wide& g, const Wide& x, const std::vector<std::size_t>& elements, double epsilon,
-                         const std::function<std::size_t(std::size_t)>& parameter, const Wide& scale, Wide& dx,
-                         Wide& dscale, Wide& dbias) {
+void normalized_gradient(const Wide& g, const Wide& x, const std::vector<std::size_t>& elements,
+                         double epsilon, const std::function<std::size_t(std::size_t)>& parameter,
+                         const Wide& scale, Wide& dx, Wide& dscale, Wide& dbias) {
   Wide values;
   for (const std::size_t i : elements) values.push_back(x[i]);
   const Moments m = moments(values);
@@ -241,14 +241,17 @@ Result<std::vector<Tensor>> batch_normalization_gradient(const RefCall& call) {
   }
   const Wide x = widen(tensor), scale = widen(call.inputs[2]);
   Wide dx(x.size()), dscale(scale.size()), dbias(scale.size());
-  const auto channel_of = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<int64_t>(i) / plane % channels); };
+  const auto channel_of = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<int64_t>(i) / plane % channels);
+  };
   std::vector<std::vector<std::size_t>> members(scale.size());
   for (std::size_t i = 0; i < x.size(); ++i) members[channel_of(i)].push_back(i);
   for (const auto& elements : members)
-    normalized_gradient(g, x, elements, call.attributes.real("epsilon", 1e-5F), channel_of, scale, dx, dscale, dbias);
+    normalized_gradient(g, x, elements, call.attributes.real("epsilon", 1e-5F), channel_of, scale, dx, dscale,
+                        dbias);
   const DType parameters = call.inputs[2].dtype();
-  return std::vector<Tensor>{rounded(tensor.dtype(), tensor.shape(), dx), rounded(parameters, {channels}, dscale),
-                             rounded(parameters, {channels}, dbias)};
+  return std::vector<Tensor>{rounded(tensor.dtype(), tensor.shape(), dx),
+                             rounded(parameters, {channels}, dscale), rounded(parameters, {channels}, dbias)};
 }
 
 Result<std::vector<Tensor>> layer_normalization_gradient(const RefCall& call) {
@@ -264,8 +267,9 @@ Result<std::vector<Tensor>> layer_normalization_gradient(const RefCall& call) {
   for (std::size_t first = 0; first < x.size(); first += length) {
     std::vector<std::size_t> row(length);
     std::iota(row.begin(), row.end(), first);
-    normalized_gradient(g, x, row, call.attributes.real("epsilon", 1e-5F), [&](std::size_t i) { return i - first; },
-                        scale, dx, dscale, dbias);
+    normalized_gradient(
+        g, x, row, call.attributes.real("epsilon", 1e-5F), [&](std::size_t i) { return i - first; }, scale,
+        dx, dscale, dbias);
   }
   const DType parameters = call.inputs[2].dtype();
   return std::vector<Tensor>{rounded(tensor.dtype(), shape, dx), rounded(parameters, own, dscale),

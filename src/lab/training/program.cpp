@@ -163,12 +163,11 @@ Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
   HONE_ASSIGN(graph::Graph known, graph::specialise(graph, facts));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
-  HONE_ASSIGN(
-      passes::PipelineResult simple,
-      passes::run_pipeline(std::move(known), context,
-                           {.disabled = {},
-                            .only = {"simplify", "recognise_activations", "recognise_normalization"},
-                            .lossy = {}}));
+  HONE_ASSIGN(passes::PipelineResult simple,
+              passes::run_pipeline(std::move(known), context,
+                                   {.disabled = {},
+                                    .only = {"simplify", "recognise_activations", "recognise_normalization"},
+                                    .lossy = {}}));
   return std::move(simple.graph);
 }
 

@@ -112,7 +112,8 @@ void lower_training_batch_norm(const LowerContext& context, std::vector<Candidat
     return make_kernel({.implementation = "hone training batch norm", .scratch_bytes = norm.scratch_bytes()},
                        [norm](const KernelArguments& a) -> Status {
                          const auto result = [&](std::size_t i) {
-                           return i < a.outputs.size() && a.outputs[i] != nullptr ? f32(a.outputs[i]) : nullptr;
+                           return i < a.outputs.size() && a.outputs[i] != nullptr ? f32(a.outputs[i])
+                                                                                  : nullptr;
                          };
                          norm.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.inputs[3]),
                                        f32(a.inputs[4]), f32(a.outputs[0]), result(1), result(2)},
@@ -138,14 +139,15 @@ void lower_batch_norm_gradient(const LowerContext& context, std::vector<Candidat
   const bool relu = context.has(3);
   const auto make = [desc = training_desc(context, 1), relu]() -> Result<std::unique_ptr<Kernel>> {
     HONE_ASSIGN(kernels::BatchNormGradient gradient, kernels::BatchNormGradient::create(desc));
-    return make_kernel({.implementation = "hone batch norm gradient", .scratch_bytes = gradient.scratch_bytes()},
-                       [gradient, relu](const KernelArguments& a) -> Status {
-                         gradient.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]),
-                                           relu ? f32(a.inputs[3]) : nullptr, f32(a.outputs[0]), f32(a.outputs[1]),
-                                           f32(a.outputs[2])},
-                                          a.scratch);
-                         return {};
-                       });
+    return make_kernel(
+        {.implementation = "hone batch norm gradient", .scratch_bytes = gradient.scratch_bytes()},
+        [gradient, relu](const KernelArguments& a) -> Status {
+          gradient.execute(
+              {f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), relu ? f32(a.inputs[3]) : nullptr,
+               f32(a.outputs[0]), f32(a.outputs[1]), f32(a.outputs[2])},
+              a.scratch);
+          return {};
+        });
   };
   found.push_back({"hone batch norm gradient", make});
 }
@@ -159,17 +161,18 @@ void lower_layer_norm_gradient(const LowerContext& context, std::vector<Candidat
   desc.length = product(shape, static_cast<std::size_t>(*axis), shape.size());
   desc.epsilon = context.node.attributes.real("epsilon", 1e-5F);
   if (element_count(context.in_shape(2)) != desc.length) return;
-  found.push_back({"hone layer norm gradient", [desc]() -> Result<std::unique_ptr<Kernel>> {
-                     HONE_ASSIGN(kernels::LayerNormGradient gradient, kernels::LayerNormGradient::create(desc));
-                     return make_kernel(
-                         {.implementation = "hone layer norm gradient", .scratch_bytes = gradient.scratch_bytes()},
-                         [gradient](const KernelArguments& a) -> Status {
-                           gradient.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.outputs[0]),
-                                             f32(a.outputs[1]), f32(a.outputs[2])},
-                                            a.scratch);
-                           return {};
-                         });
-                   }});
+  found.push_back(
+      {"hone layer norm gradient", [desc]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(kernels::LayerNormGradient gradient, kernels::LayerNormGradient::create(desc));
+         return make_kernel(
+             {.implementation = "hone layer norm gradient", .scratch_bytes = gradient.scratch_bytes()},
+             [gradient](const KernelArguments& a) -> Status {
+               gradient.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.outputs[0]),
+                                 f32(a.outputs[1]), f32(a.outputs[2])},
+                                a.scratch);
+               return {};
+             });
+       }});
 }
 
 // By the statistics given, or the batch's own.

@@ -24,8 +24,8 @@ HWY_INLINE VF passed(VF g, const float* y, int64_t left) {
 }
 
 // Sums of `left` neighbouring channels over `rows` rows that lie `stride` apart. g: null where only x is looked at.
-HWY_INLINE void column_sums(const float* x, const float* g, const float* y, int64_t rows, int64_t stride, int64_t left,
-                            float* sums, int64_t width) {
+HWY_INLINE void column_sums(const float* x, const float* g, const float* y, int64_t rows, int64_t stride,
+                            int64_t left, float* sums, int64_t width) {
   VF s0 = hn::Zero(kF32), s1 = s0;
   int64_t r = 0;
   for (; r + 2 <= rows; r += 2) {
@@ -91,8 +91,8 @@ HWY_INLINE void run_sums(const float* x, const float* g, const float* y, int64_t
 }
 
 // Tiles [begin, end) of all planes.
-void BatchNormSums(const BatchNormTiles& t, const float* x, const float* g, const float* y, float* sums, int64_t begin,
-                   int64_t end) {
+void BatchNormSums(const BatchNormTiles& t, const float* x, const float* g, const float* y, float* sums,
+                   int64_t begin, int64_t end) {
   for (int64_t unit = begin; unit < end; ++unit) {
     const int64_t first = unit % t.tiles * t.tile;
     const int64_t rows = std::min(t.tile, t.rows - first);
@@ -104,12 +104,13 @@ void BatchNormSums(const BatchNormTiles& t, const float* x, const float* g, cons
       continue;
     }
     for (int64_t c = 0; c < t.width; c += kLanes)
-      column_sums(x + at + c, from(g, c), from(y, c), rows, t.width, std::min(kLanes, t.width - c), to + c, t.width);
+      column_sums(x + at + c, from(g, c), from(y, c), rows, t.width, std::min(kLanes, t.width - c), to + c,
+                  t.width);
   }
 }
 
-void BatchNormResult(const BatchNormTiles& t, const BatchNormFactors& f, const float* x, const float* g, const float* y,
-                     float* result, int64_t begin, int64_t end) {
+void BatchNormResult(const BatchNormTiles& t, const BatchNormFactors& f, const float* x, const float* g,
+                     const float* y, float* result, int64_t begin, int64_t end) {
   const auto step = [&](int64_t at, int64_t left, VF mean, VF slope, VF gain, VF shift) HWY_ATTR {
     VF v = hn::MulAdd(hn::Sub(load_up_to(x + at, left), mean), slope, shift);
     if (g != nullptr)
@@ -122,9 +123,11 @@ void BatchNormResult(const BatchNormTiles& t, const BatchNormFactors& f, const f
     const int64_t at = (plane * t.rows + first) * t.width;
     const int64_t channel = plane % t.groups * t.width;
     if (t.width == 1) {
-      const VF mean = splat(f.mean[channel]), slope = splat(f.slope[channel]), shift = splat(f.shift[channel]);
+      const VF mean = splat(f.mean[channel]), slope = splat(f.slope[channel]),
+               shift = splat(f.shift[channel]);
       const VF gain = splat(f.gain == nullptr ? 0.0F : f.gain[channel]);
-      for (int64_t i = 0; i < rows; i += kLanes) step(at + i, std::min(kLanes, rows - i), mean, slope, gain, shift);
+      for (int64_t i = 0; i < rows; i += kLanes)
+        step(at + i, std::min(kLanes, rows - i), mean, slope, gain, shift);
       continue;
     }
     for (int64_t c = 0; c < t.width; c += kLanes) {
@@ -159,12 +162,15 @@ BatchNormTiles tiles_of(const TrainingBatchNormDesc& desc) {
     t = {.planes = 1, .groups = 1, .rows = desc.batch * desc.spatial, .width = desc.channels};
   else  // plain: blocks of one
     t = {.planes = desc.batch * blocks, .groups = blocks, .rows = desc.spatial, .width = block};
-  t.tile = std::clamp<int64_t>(kTileElements / std::max<int64_t>(t.width, 1), 1, std::max<int64_t>(t.rows, 1));
+  t.tile =
+      std::clamp<int64_t>(kTileElements / std::max<int64_t>(t.width, 1), 1, std::max<int64_t>(t.rows, 1));
   t.tiles = (t.rows + t.tile - 1) / t.tile;
   return t;
 }
 
-int64_t unit_grain(const BatchNormTiles& t) { return kGrainElements / std::max<int64_t>(t.tile * t.width, 1) + 1; }
+int64_t unit_grain(const BatchNormTiles& t) {
+  return kGrainElements / std::max<int64_t>(t.tile * t.width, 1) + 1;
+}
 
 // What a channel's tiles say together. Distances are of the channel's mean now.
 struct ChannelSums {

@@ -27,8 +27,8 @@ HWY_INLINE void each_vector(int64_t n, const F& f) {
 }
 
 // With h = g · scale and x̂ = (x - mean) · i: dx = i · (h - mean(h) - x̂ · mean(h · x̂)).
-HWY_INLINE void gradient_row(const float* g, const float* x, const float* scale, float* dx, float* dscale, float* dbias,
-                             int64_t n, float epsilon) {
+HWY_INLINE void gradient_row(const float* g, const float* x, const float* scale, float* dx, float* dscale,
+                             float* dbias, int64_t n, float epsilon) {
   const float count = static_cast<float>(n);
   VF sum = hn::Zero(kF32);
   each_vector(n, [&](int64_t i, int64_t left) HWY_ATTR { sum = hn::Add(sum, load_up_to(x + i, left)); });
@@ -56,8 +56,8 @@ HWY_INLINE void gradient_row(const float* g, const float* x, const float* scale,
 }
 
 // Rows [begin, end), with what they give scale and bias.
-void LayerNormGradientRows(const LayerNormDesc& desc, const LayerNormGradientArguments& a, float* dscale, float* dbias,
-                           int64_t begin, int64_t end) {
+void LayerNormGradientRows(const LayerNormDesc& desc, const LayerNormGradientArguments& a, float* dscale,
+                           float* dbias, int64_t begin, int64_t end) {
   const int64_t n = desc.length;
   std::fill(dscale, dscale + n, 0.0F);
   std::fill(dbias, dbias + n, 0.0F);
@@ -86,7 +86,8 @@ Result<LayerNormGradient> LayerNormGradient::create(const LayerNormDesc& desc) {
   if (desc.rms) return unsupported("layer norm gradient: not of RMSNorm");
   LayerNormGradient kernel;
   kernel.desc_ = desc;
-  kernel.pieces_ = std::clamp<int64_t>(desc.rows * desc.length / kPieceElements, 1, std::min(desc.rows, kMostPieces));
+  kernel.pieces_ =
+      std::clamp<int64_t>(desc.rows * desc.length / kPieceElements, 1, std::min(desc.rows, kMostPieces));
   return kernel;
 }
 
@@ -98,10 +99,9 @@ void LayerNormGradient::execute(const LayerNormGradientArguments& a, void* scrat
   auto* const sums = static_cast<float*>(scratch);
   const int64_t n = desc_.length;
   parallel_for(pieces_, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t piece = begin; piece < end; ++piece)
-      HWY_DYNAMIC_DISPATCH(LayerNormGradientRows)
-      (desc_, a, sums + 2 * piece * n, sums + (2 * piece + 1) * n, row_of_piece(desc_.rows, pieces_, piece),
-       row_of_piece(desc_.rows, pieces_, piece + 1));
+    for (int64_t piece = begin; piece < end; ++piece) HWY_DYNAMIC_DISPATCH(LayerNormGradientRows)
+    (desc_, a, sums + 2 * piece * n, sums + (2 * piece + 1) * n, row_of_piece(desc_.rows, pieces_, piece),
+     row_of_piece(desc_.rows, pieces_, piece + 1));
   });
   std::copy(sums, sums + n, a.dscale);
   std::copy(sums + n, sums + 2 * n, a.dbias);

@@ -49,7 +49,8 @@ void PoolingGradient::plane_of_maximum(const float* g, const float* x, float* dx
           continue;
         }
         // Chosen without a branch: which tap is the largest cannot be foreseen.
-        int64_t best_at = (depth.begin * places_.extents[1] + rows.begin) * places_.extents[2] + columns.begin;
+        int64_t best_at =
+            (depth.begin * places_.extents[1] + rows.begin) * places_.extents[2] + columns.begin;
         float best = x[best_at];
         for (int64_t z = depth.begin; z < depth.end; z += places_.steps[0])
           for (int64_t y = rows.begin; y < rows.end; y += places_.steps[1]) {
