@@ -30,6 +30,7 @@ struct Arguments {
   std::string recipe, folder;
   std::vector<std::string> fields, set;
   int threads = 0;
+  bool shows_plan = false;
 };
 
 // "image=f32:3x64x64": normal numbers; "label=i64:<10" and "tokens=i64:64<256": whole ones below a limit, as types allow.
@@ -128,9 +129,9 @@ Status run(const Arguments& arguments) {
   }
   for (const runtime::PlanStep& step : session->plan().steps())
     if (step.reference || step.on_host) fmt::print(stderr, "by reference: {} '{}'\n", step.op, step.name);
-  if (std::getenv("SHOW_PLAN"))
+  if (arguments.shows_plan)
     for (const runtime::PlanStep& step : session->plan().steps())
-      fmt::print(stderr, "{} | {} | {}\n", step.op, step.name, step.implementation);
+      fmt::print(stderr, "{} '{}': {}\n", step.op, step.name, step.implementation);
   std::vector<double> losses;
   for (int i = 0; i < kComparedSteps; ++i) {
     HONE_ASSIGN(const lab::StepNumbers numbers, session->step());
@@ -142,11 +143,15 @@ Status run(const Arguments& arguments) {
 
 }  // namespace
 
-// step_bench RECIPE FOLDER [--threads N] [--field NAME=TYPE:EXTENTS[<LIMIT]]… [--set KEY=VALUE]…
+// step_bench RECIPE FOLDER [--threads N] [--field NAME=TYPE:EXTENTS[<LIMIT]]… [--set KEY=VALUE]… [--plan]
 int main(int count, char** words) {
   Arguments arguments;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
+    if (word == "--plan") {
+      arguments.shows_plan = true;
+      continue;
+    }
     if (word.starts_with("--") && i + 1 == count) return std::fprintf(stderr, "%s: of what?\n", words[i]), 2;
     if (word == "--field")
       arguments.fields.emplace_back(words[++i]);

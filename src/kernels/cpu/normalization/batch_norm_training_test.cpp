@@ -41,7 +41,7 @@ std::vector<CacheLine> scratch_of(const Kernel& kernel) {
   return std::vector<CacheLine>(kernel.scratch_bytes() / sizeof(CacheLine) + 1, poison);
 }
 
-struct Case {
+struct NormCase {
   Layout layout;
   int64_t channels, spatial;
   std::string text() const {
@@ -50,8 +50,8 @@ struct Case {
   }
 };
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+std::vector<NormCase> norm_cases() {
+  std::vector<NormCase> all;
   for (const Layout layout : {Layout::kPlain, Layout::kChannelsLast, Layout::kBlocked8, Layout::kBlocked16})
     for (const int64_t channels : {1, 5, 16, 37})
       for (const int64_t spatial : {1, 7, 300, 5000}) all.push_back({layout, channels, spatial});
@@ -72,7 +72,7 @@ Statistics statistics_of(const std::vector<float>& x, const std::vector<std::siz
   return s;
 }
 
-void expect_zero_padding(const std::vector<float>& laid, const Case& c) {
+void expect_zero_padding(const std::vector<float>& laid, const NormCase& c) {
   const int64_t block = channel_block(c.layout);
   if (block == 1 || c.channels % block == 0) return;
   const int64_t blocks = (c.channels + block - 1) / block;
@@ -84,7 +84,7 @@ void expect_zero_padding(const std::vector<float>& laid, const Case& c) {
 }
 
 TEST(TrainingBatchNorm, NormalisesByTheBatchAndMovesTheRunningStatisticsInEveryLayout) {
-  for (const Case& c : cases()) {
+  for (const NormCase& c : norm_cases()) {
     // A mean far from zero shows cancellation.
     const std::vector<float> x = normal_values(kBatch * c.channels * c.spatial, 50, 2, 1);
     const std::vector<float> scale = normal_values(c.channels, 1, 0.5f, 2),
@@ -117,7 +117,7 @@ TEST(TrainingBatchNorm, NormalisesByTheBatchAndMovesTheRunningStatisticsInEveryL
 
 // Of what the sums of a channel say in double, with a Relu behind and without.
 TEST(BatchNormGradient, IsThatOfTheDefinitionInEveryLayout) {
-  for (const Case& c : cases()) {
+  for (const NormCase& c : norm_cases()) {
     for (const bool relu : {false, true}) {
       const int64_t size = kBatch * c.channels * c.spatial;
       const std::vector<float> x = normal_values(size, 20, 2, 1), g = normal_values(size, 0.5f, 1, 2);
