@@ -148,7 +148,8 @@ Status ProgramMaker::find_target() {
   return {};
 }
 
-// With known extents for one of `parts` of the batch, and without the chains by which exporters compute shapes.
+// With known extents for one of `parts` of the batch, without the chains by which exporters compute shapes, and with
+// activations and normalizations as one operator each: their gradients then are, too.
 Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
                                                const std::vector<graph::BatchField>& fields,
                                                int64_t parts) const {
@@ -164,9 +165,11 @@ Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
   HONE_ASSIGN(graph::Graph known, graph::specialise(graph, facts));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
-  HONE_ASSIGN(
-      passes::PipelineResult simple,
-      passes::run_pipeline(std::move(known), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}}));
+  HONE_ASSIGN(passes::PipelineResult simple,
+              passes::run_pipeline(std::move(known), context,
+                                   {.disabled = {},
+                                    .only = {"simplify", "recognise_activations", "recognise_normalization"},
+                                    .lossy = {}}));
   return std::move(simple.graph);
 }
 
