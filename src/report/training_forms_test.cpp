@@ -137,9 +137,10 @@ TEST(CompareTrainings, WithoutASecondSeedThereIsNoTest) {
 }
 
 TEST(TrainingWords, ClocksHaveHoursWhereNeeded) {
-  EXPECT_EQ(clock_text(5), "0:05");
-  EXPECT_EQ(clock_text(3723), "1:02:03");
-  EXPECT_EQ(clock_text(-1), "0:00");
+  EXPECT_EQ(training_time_text(5.26), "5.3 s");
+  EXPECT_EQ(training_time_text(65), "1:05");
+  EXPECT_EQ(training_time_text(3723), "1:02:03");
+  EXPECT_EQ(training_time_text(-1), "0.0 s");
 }
 
 }  // namespace

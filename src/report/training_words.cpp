@@ -90,8 +90,9 @@ double wait_share(const TrainingRun& run) {
   return steps > 0 ? waits / steps : 0;
 }
 
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<int64_t>(std::max(seconds, 0.0));
+std::string training_time_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", std::max(seconds, 0.0));
+  const auto whole = static_cast<int64_t>(seconds);
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
@@ -104,7 +105,8 @@ LabHeadline training_headline(const TrainingRun& run) {
                                                                       : Tone::kNeutral;
   if (run.end == RunEnd::kFailed) words.rest = run.failure + ". ";
   if (const std::string losses = losses_text(run); !losses.empty())
-    words.rest += losses + best_text(run) + fmt::format(". Training took {}.", clock_text(run.seconds));
+    words.rest +=
+        losses + best_text(run) + fmt::format(". Training took {}.", training_time_text(run.seconds));
   return words;
 }
 

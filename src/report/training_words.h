@@ -31,7 +31,7 @@ std::string learning_mark(const analyze::LearningNumber& row);
 std::string recipe_change_text(const analyze::RecipeChange& row);  // "train.batch: 32 → 64"
 std::string folders_text(const std::vector<std::string>& folders);
 
-// "3:05", "1:02:03".
-std::string clock_text(double seconds);
+// "12.3 s", "3:05", "1:02:03".
+std::string training_time_text(double seconds);
 
 }  // namespace hone::report

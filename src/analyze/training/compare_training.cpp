@@ -241,7 +241,7 @@ void Comparer::add_numbers() {
   if (!same_batch())
     add("loss_at_samples", fmt::format("loss after {} samples, smoothed", seen), false,
         [&](const TrainingRun& run) { return std::optional(value_at(over_samples(run), samples)); });
-  add("mean_loss", fmt::format("mean loss over {} samples (area under the curve)", seen), false,
+  add("mean_loss", fmt::format("mean loss over {} samples", seen), false,
       [&](const TrainingRun& run) { return mean_until(over_samples(run), samples); });
   if (!same_metric) return;
   add("best_metric", "best " + first.metric, first.larger_is_better, best_metric);
@@ -254,10 +254,10 @@ void Comparer::add_target() {
   std::string what = "the target";
   if (!target) {
     target = last_metric(a_.front());
-    what = "where the first ended";
+    what = "the first's end";
   }
   if (!target) return;
-  const std::string to = fmt::format("{} {:.4g}, {}", a_.front().metric, *target, what);
+  const std::string to = fmt::format("{}, {} {:.4g}", what, a_.front().metric, *target);
   add("steps_to_target", "steps to " + to, false,
       [&](const TrainingRun& run) { return steps_until(run, *target); });
   add("seconds_to_target", "seconds to " + to, false,
@@ -364,6 +364,9 @@ void Comparer::add_caveats() {
       if (run.end == RunEnd::kFailed || run.end == RunEnd::kStopped || run.end == RunEnd::kUnfinished)
         result_.caveats.push_back(
             fmt::format("{} ended at step {} of {}, before its end", run.source, steps_of(run), run.steps));
+  for (const TrainingRun* run : {&a_.front(), &b_.front()})
+    if (run->recorded && !run->recorded->verdict.given)
+      result_.caveats.push_back(fmt::format("{}: {}", run->source, run->recorded->verdict.sentence));
   if (several() && std::min(a_.size(), b_.size()) < 5)
     result_.caveats.push_back(
         "the test takes what seeds do to be normally distributed, which so few runs cannot show");

@@ -20,18 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 using analyze::TrainingRun;
-using Json = nlohmann::ordered_json;
+using SummaryJson = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 5> kEnds = {"unfinished", "done", "target reached", "stopped",
                                                    "failed"};
 
-Json pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  Json json = Json::array();
+SummaryJson pairs_json(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  SummaryJson json = SummaryJson::array();
   for (const auto& [name, value] : pairs) json.push_back({name, value});
   return json;
 }
 
-Json environment_json(const analyze::Environment& where) {
+SummaryJson environment_json(const analyze::Environment& where) {
   return {{"machine", where.machine},
           {"device", where.device},
           {"threads", where.threads},
@@ -46,43 +46,47 @@ Json environment_json(const analyze::Environment& where) {
 // Reads fields of an object that somebody may have edited or cut off: what is missing, or of another type, stays as it is.
 class Reader {
  public:
-  explicit Reader(const Json& json) : json_(json) {}
+  explicit Reader(const SummaryJson& json) : json_(json) {}
 
   void read(const char* key, std::string& to) const {
-    if (const Json* value = find(key); value != nullptr && value->is_string()) to = value->get<std::string>();
+    if (const SummaryJson* value = find(key); value != nullptr && value->is_string())
+      to = value->get<std::string>();
   }
   void read(const char* key, bool& to) const {
-    if (const Json* value = find(key); value != nullptr && value->is_boolean()) to = value->get<bool>();
+    if (const SummaryJson* value = find(key); value != nullptr && value->is_boolean())
+      to = value->get<bool>();
   }
   template <typename Number>
   void read(const char* key, Number& to) const {
-    if (const Json* value = find(key); value != nullptr && value->is_number()) to = value->get<Number>();
+    if (const SummaryJson* value = find(key); value != nullptr && value->is_number())
+      to = value->get<Number>();
   }
   void read(const char* key, std::optional<double>& to) const {
-    if (const Json* value = find(key); value != nullptr && value->is_number()) to = value->get<double>();
+    if (const SummaryJson* value = find(key); value != nullptr && value->is_number())
+      to = value->get<double>();
   }
   void read(const char* key, std::vector<std::pair<std::string, std::string>>& to) const {
-    for (const Json& each : array(key))
+    for (const SummaryJson& each : array(key))
       if (each.is_array() && each.size() == 2 && each[0].is_string() && each[1].is_string())
         to.emplace_back(each[0].get<std::string>(), each[1].get<std::string>());
   }
-  const Json& array(const char* key) const {
-    static const Json none = Json::array();
-    const Json* const value = find(key);
+  const SummaryJson& array(const char* key) const {
+    static const SummaryJson none = SummaryJson::array();
+    const SummaryJson* const value = find(key);
     return value != nullptr && value->is_array() ? *value : none;
   }
   Reader object(const char* key) const {
-    static const Json none = Json::object();
-    const Json* const value = find(key);
+    static const SummaryJson none = SummaryJson::object();
+    const SummaryJson* const value = find(key);
     return Reader(value != nullptr && value->is_object() ? *value : none);
   }
 
  private:
-  const Json* find(const char* key) const {
+  const SummaryJson* find(const char* key) const {
     const auto found = json_.find(key);
     return found == json_.end() ? nullptr : &*found;
   }
-  const Json& json_;
+  const SummaryJson& json_;
 };
 
 void read_summary(const Reader& json, TrainingRun& run) {
@@ -104,7 +108,7 @@ void read_summary(const Reader& json, TrainingRun& run) {
   json.read("target", run.target);
   json.read("input_limited_by", run.limiting_stage);
   json.read("command", run.command);
-  for (const Json& each : json.array("memory")) {
+  for (const SummaryJson& each : json.array("memory")) {
     if (!each.is_object()) continue;
     const Reader bytes(each);
     analyze::NamedBytes named;
@@ -113,7 +117,7 @@ void read_summary(const Reader& json, TrainingRun& run) {
     bytes.read("note", named.note);
     run.memory.push_back(std::move(named));
   }
-  for (const Json& note : json.array("notes"))
+  for (const SummaryJson& note : json.array("notes"))
     if (note.is_string()) run.notes.push_back(note.get<std::string>());
   const Reader where = json.object("environment");
   where.read("machine", run.environment.machine);
@@ -128,13 +132,13 @@ void read_summary(const Reader& json, TrainingRun& run) {
 }
 
 // null: a number that was not finite.
-double number_of(const Json& line, const char* key) {
+double number_of(const SummaryJson& line, const char* key) {
   const auto found = line.find(key);
   return found != line.end() && found->is_number() ? found->get<double>()
                                                    : std::numeric_limits<double>::quiet_NaN();
 }
 
-void read_line(const Json& line, TrainingRun& run) {
+void read_line(const SummaryJson& line, TrainingRun& run) {
   if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) return;
   const auto step = line["step"].get<int64_t>();
   const auto kind = line.find("kind");
@@ -153,7 +157,8 @@ void read_line(const Json& line, TrainingRun& run) {
 Status read_metrics(const fs::path& folder, TrainingRun& run) {
   HONE_ASSIGN(const std::string text, read_file(folder / kMetricsFile));
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) read_line(Json::parse(line, nullptr, false), run);
+  for (std::string line; std::getline(stream, line);)
+    read_line(SummaryJson::parse(line, nullptr, false), run);
   return {};
 }
 
@@ -203,23 +208,23 @@ void read_recorded_steps(const fs::path& folder, int top, TrainingRun& run) {
 }  // namespace
 
 Status write_training_summary(const fs::path& folder, const TrainingRun& run) {
-  Json json = {{"schema", 1},
-               {"name", run.name},
-               {"end", kEnds[static_cast<std::size_t>(run.end)]},
-               {"failure", run.failure},
-               {"steps", run.steps},
-               {"batch", run.batch},
-               {"batches_per_epoch", run.batches_per_epoch},
-               {"tokens_per_sample", run.tokens_per_sample},
-               {"parameters", run.parameters},
-               {"step_flops", run.step_flops},
-               {"seconds", run.seconds},
-               {"metric", run.metric},
-               {"larger_is_better", run.larger_is_better},
-               {"target", run.target ? Json(*run.target) : Json(nullptr)},
-               {"input_limited_by", run.limiting_stage},
-               {"command", run.command}};
-  json["memory"] = Json::array();
+  SummaryJson json = {{"schema", 1},
+                      {"name", run.name},
+                      {"end", kEnds[static_cast<std::size_t>(run.end)]},
+                      {"failure", run.failure},
+                      {"steps", run.steps},
+                      {"batch", run.batch},
+                      {"batches_per_epoch", run.batches_per_epoch},
+                      {"tokens_per_sample", run.tokens_per_sample},
+                      {"parameters", run.parameters},
+                      {"step_flops", run.step_flops},
+                      {"seconds", run.seconds},
+                      {"metric", run.metric},
+                      {"larger_is_better", run.larger_is_better},
+                      {"target", run.target ? SummaryJson(*run.target) : SummaryJson(nullptr)},
+                      {"input_limited_by", run.limiting_stage},
+                      {"command", run.command}};
+  json["memory"] = SummaryJson::array();
   for (const analyze::NamedBytes& each : run.memory)
     json["memory"].push_back({{"name", each.name}, {"bytes", each.bytes}, {"note", each.note}});
   json["notes"] = run.notes;
@@ -236,7 +241,7 @@ bool is_training_run(const fs::path& folder) {
 
 Result<TrainingRun> read_training_run(const fs::path& folder, int top) {
   HONE_ASSIGN(const std::string text, read_file(folder / kTrainingFile));
-  const Json json = Json::parse(text, nullptr, false);
+  const SummaryJson json = SummaryJson::parse(text, nullptr, false);
   if (!json.is_object())
     return corrupt(
         fmt::format("{}: is no JSON object; hone train writes it", (folder / kTrainingFile).string()));

@@ -19,6 +19,7 @@ using analyze::TrainingEvaluation;
 using analyze::TrainingRun;
 using analyze::TrainingStep;
 
+constexpr svg::Canvas kHalf{420, true};
 constexpr double kSmall = 150;  // height of charts that stand beside each other
 
 Markup drawn(const svg::SeriesChart& series) {
@@ -71,12 +72,14 @@ Markup metric_card(const TrainingRun& run) {
   return tag("div", {{"class", "card"}}, title + pictures);
 }
 
-Markup small_card(const TrainingRun& run, const std::string& name, double TrainingStep::*number) {
+Markup small_card(const TrainingRun& run, const std::string& name, double TrainingStep::*number, bool noisy) {
   svg::SeriesChart small{name + ", step by step"};
   small.height = kSmall;
   small.from_zero = true;
-  small.series.push_back(of_steps(run, name, number));
-  const Markup pictures = series_chart(small, svg::kCompact);
+  svg::Series series{name, "", analyze::curve_of(run.log, number)};
+  if (noisy) series = of_steps(run, name, number);
+  small.series.push_back(std::move(series));
+  const Markup pictures = series_chart(small, kHalf);
   if (pictures.empty()) return {};
   return tag("div", {{"class", "card small"}}, tag("h3", capitalised(name)) + pictures);
 }
@@ -95,8 +98,8 @@ Section learning_part(const TrainingRun& run) {
   if (const Markup metric = metric_card(run); !metric.empty())
     content += tag("div", {{"class", "below"}}, metric);
   content += tag("div", {{"class", "grid-2 below"}},
-                 small_card(run, "learning rate", &TrainingStep::rate) +
-                     small_card(run, "gradient norm", &TrainingStep::gradient_norm));
+                 small_card(run, "learning rate", &TrainingStep::rate, false) +
+                     small_card(run, "gradient norm", &TrainingStep::gradient_norm, true));
   return section(
       "learning", "How it learned",
       "Over the steps of the run, all its parts together where it was resumed. The gradient norm is that "
@@ -108,6 +111,7 @@ Section pace_part(const TrainingRun& run) {
   svg::SeriesChart pace{"time of each step, and the part of it spent waiting for data"};
   pace.height = 200;
   pace.from_zero = true;
+  pace.cut = 0.03;  // the first steps are no pace
   pace.series.push_back(of_steps(run, "step", &TrainingStep::step_ms));
   svg::Series wait{"wait for data", "after"};
   wait.line = analyze::smoothed(analyze::curve_of(run.log, &TrainingStep::input_wait_ms),
@@ -167,7 +171,7 @@ Section training_facts_part(const TrainingRun& run) {
       {"batch", counted(static_cast<double>(run.batch), "sample")},
       {"epoch", counted(static_cast<double>(run.batches_per_epoch), "step")},
       {"steps", fmt::format("{}", run.steps)},
-      {"took", clock_text(run.seconds)},
+      {"took", training_time_text(run.seconds)},
       {"folder", run.source}};
   Markup notes;
   for (const std::string& note : run.notes) notes += tag("li", with_code(note));

@@ -9,26 +9,28 @@ namespace {
 
 using json::Json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json finite_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json test_json(const std::optional<WelchTest>& test) {
   if (!test) return nullptr;
-  return {{"difference", number(test->difference)},
-          {"low", number(test->low)},
-          {"high", number(test->high)},
-          {"p", number(test->p)},
-          {"freedom", number(test->freedom)},
-          {"detectable", number(test->detectable)}};
+  return {{"difference", finite_json(test->difference)},
+          {"low", finite_json(test->low)},
+          {"high", finite_json(test->high)},
+          {"p", finite_json(test->p)},
+          {"freedom", finite_json(test->freedom)},
+          {"detectable", finite_json(test->detectable)}};
 }
 
 Json difference_json(const analyze::Difference& difference) {
   const analyze::Estimate& change = difference.change_ms;
-  return {{"median", number(change.median)}, {"low", number(change.low)}, {"high", number(change.high)}};
+  return {{"median", finite_json(change.median)},
+          {"low", finite_json(change.low)},
+          {"high", finite_json(change.high)}};
 }
 
 Json time_json(const analyze::TimeChange& time) {
-  return {{"a", number(time.a_ms)},
-          {"b", number(time.b_ms)},
+  return {{"a", finite_json(time.a_ms)},
+          {"b", finite_json(time.b_ms)},
           {"change_ms", difference_json(time.difference)},
           {"test", test_json(time.test)},
           {"certainty", analyze::certainty_name(time.certainty)}};
@@ -40,8 +42,8 @@ Json numbers_json(const analyze::LearningNumber& row) {
           {"larger_is_better", row.larger_is_better},
           {"a", row.a},
           {"b", row.b},
-          {"a_mean", number(row.a_mean())},
-          {"b_mean", number(row.b_mean())},
+          {"a_mean", finite_json(row.a_mean())},
+          {"b_mean", finite_json(row.b_mean())},
           {"test", test_json(row.test)},
           {"change", analyze::learning_change_name(row.change)}};
 }
@@ -54,8 +56,8 @@ std::string compare_training_json(const analyze::TrainingComparison& c) {
   out["ledger"] = Json::array();
   for (const analyze::CauseChange& row : c.ledger)
     out["ledger"].push_back({{"cause", analyze::cause_name(row.cause)},
-                             {"a_ms", number(row.a_ms)},
-                             {"b_ms", number(row.b_ms)},
+                             {"a_ms", finite_json(row.a_ms)},
+                             {"b_ms", finite_json(row.b_ms)},
                              {"change_ms", difference_json(row.difference)},
                              {"certainty", analyze::certainty_name(row.difference.certainty)}});
   out["learning"] = {{"change", analyze::learning_change_name(c.learning)},

@@ -27,17 +27,25 @@ class SeriesPainter {
  public:
   SeriesPainter(const SeriesChart& chart, const Canvas& canvas) : chart_(chart), canvas_(canvas) {
     for (const Series& series : chart.series) {
-      for (const auto* curve : {&series.line, &series.points})
-        for (const CurvePoint& point : finite(*curve)) see(point.x, point.y);
-      see_most_of(finite(series.range));
+      const std::vector<CurvePoint> line = finite(series.line), range = finite(series.range);
+      for (const CurvePoint& point : finite(series.points)) see(point.x, point.y);
+      if (range.empty())
+        for (const CurvePoint& point : line) see(point.x, point.y);
+      else
+        see_most_of(range);
     }
     if (chart.marked) see_value(*chart.marked);
     if (chart.from_zero) see_value(0);
     if (!(high_ > low_)) {  // a constant
       const double around = std::max(std::abs(high_) * 0.1, 1e-12);
-      low_ -= around;
+      if (!chart.from_zero) low_ -= around;
       high_ += around;
     }
+    // To round numbers, of which there are a few.
+    const std::vector<double> rounded = ticks(high_ - low_, chart.height < 180 ? 2 : 4);
+    tick_ = rounded.size() > 1 ? rounded[1] : high_ - low_;
+    low_ = std::floor(low_ / tick_ + 1e-9) * tick_;
+    high_ = std::ceil(high_ / tick_ - 1e-9) * tick_;
   }
 
   Markup paint() const {
@@ -67,7 +75,7 @@ class SeriesPainter {
     std::vector<double> values;
     for (const CurvePoint& point : curve) values.push_back(point.y);
     if (values.empty()) return;
-    for (const double q : {0.005, 0.995}) see_value(quantile(values, q));
+    for (const double q : {chart_.cut, 1 - chart_.cut}) see_value(quantile(values, q));
     first_ = std::min(first_, curve.front().x);
     last_ = std::max(last_, curve.back().x);
   }
@@ -83,7 +91,8 @@ class SeriesPainter {
     return fmt::format("{} {}", number(x(step)), number(y(value)));
   }
   std::string words(double value) const {
-    return chart_.text ? chart_.text(value) : fmt::format("{:.4g}", value);
+    return chart_.text ? chart_.text(value)
+                       : fmt::format("{:.4g}", std::abs(value) < 1e-9 * tick_ ? 0 : value);
   }
   std::size_t most_points() const { return canvas_.compact ? kMostPoints / 2 : kMostPoints; }
 
@@ -131,9 +140,9 @@ class SeriesPainter {
 
   Markup axes() const {
     Markup all;
-    const int lines = chart_.height < 180 ? 2 : 4;
+    const auto lines = static_cast<int>(std::lround((high_ - low_) / tick_));
     for (int i = 0; i <= lines; ++i) {
-      const double value = low_ + (high_ - low_) * i / lines;
+      const double value = low_ + tick_ * i;
       all += line(kLeftEdge, y(value), canvas_.width - kRightEdge, y(value), "grid");
       all += text(kLeftEdge - 8, y(value) + 4, words(value), "axis", Anchor::kEnd);
     }
@@ -145,7 +154,7 @@ class SeriesPainter {
 
   const SeriesChart& chart_;
   const Canvas& canvas_;
-  double first_ = INFINITY, last_ = -INFINITY, low_ = INFINITY, high_ = -INFINITY;
+  double first_ = INFINITY, last_ = -INFINITY, low_ = INFINITY, high_ = -INFINITY, tick_ = 1;
 };
 
 }  // namespace

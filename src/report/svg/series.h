@@ -24,6 +24,7 @@ struct SeriesChart {
   std::vector<Series> series = {};
   double height = 250;
   bool from_zero = false;
+  double cut = 0.005;                 // the share of a range's values at either end that may lie outside
   std::optional<double> marked = {};  // a value with a line across: a target
   std::function<std::string(double)> text =
       {};  // of a value at the axis; a plain number where it is left out
