@@ -162,6 +162,10 @@ nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::Traine
   return json;
 }
 
+void print_report(const lab::TrainingResult& result, TrainingProgress& progress) {
+  if (!result.report.empty()) progress.print_line("report    " + result.report.string());
+}
+
 void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& result,
                TrainingProgress& progress) {
   std::string by_reference;
@@ -177,12 +181,12 @@ void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& re
   if (result.end == lab::TrainingEnd::kStopped) {
     progress.print_line(fmt::format("stopped behind step {} of {}; saved: hone train --resume {}",
                                     result.last.step, result.last.steps, options.out.string()));
-    progress.print_line("report    " + result.report.string());
+    print_report(result, progress);
     return;
   }
   progress.print_line(fmt::format("{} after {} steps in {}: {}", end_name(result.end), result.last.step,
                                   duration_text(result.seconds), result.model.string()));
-  progress.print_line("report    " + result.report.string());
+  print_report(result, progress);
 }
 
 Status run_train(const TrainOptions& options, Program& program) {

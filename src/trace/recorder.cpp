@@ -50,11 +50,13 @@ void make_inner_steps_regions(Trace& trace) {
   int64_t end = -1;
   for (const std::size_t row : steps_by_start(trace.spans)) {
     const Span step = trace.spans.row(row);
-    if (step.end_ns() <= end) {
-      trace.spans.category[row] = Category::kRegion;
-      trace.spans.name[row] = trace.strings.intern("plan");
+    if (step.start_ns >= end) {
+      end = step.end_ns();
+      continue;
     }
-    end = std::max(end, step.end_ns());
+    // By a device's clock, read from here, it may end a little later than what holds it.
+    trace.spans.category[row] = Category::kRegion;
+    trace.spans.name[row] = trace.strings.intern("plan");
   }
 }
 

@@ -393,9 +393,12 @@ Status Trainer::finish() {
   HONE_CHECK(writer_->wait());
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
   HONE_CHECK(write_trace());
-  return write_report(summary(result_.end == TrainingEnd::kStopped  ? analyze::RunEnd::kStopped
+  const analyze::RunEnd end = result_.end == TrainingEnd::kStopped  ? analyze::RunEnd::kStopped
                               : result_.end == TrainingEnd::kTarget ? analyze::RunEnd::kTarget
-                                                                    : analyze::RunEnd::kDone));
+                                                                    : analyze::RunEnd::kDone;
+  if (const Status page = write_report(summary(end)); !page.ok())
+    note(page.error().message + "; the run itself is whole, but has no page");
+  return {};
 }
 
 analyze::TrainingRun Trainer::summary(analyze::RunEnd end) const {

@@ -65,6 +65,7 @@ Markup metric_card(const TrainingRun& run) {
     if (each.metric) points.push_back({static_cast<double>(each.step), *each.metric});
   metric.series.push_back({run.metric, "after", points, {}, points});
   metric.marked = run.target;
+  if (!run.log.empty()) metric.last_step = static_cast<double>(run.log.back().step);
   const Markup pictures = drawn(metric);
   if (pictures.empty()) return {};
   Markup title = tag("h3", capitalised(run.metric) +

@@ -34,6 +34,10 @@ class SeriesPainter {
       else
         see_most_of(range);
     }
+    if (chart.last_step && last_ > first_) {
+      first_ = std::min(first_, 1.0);
+      last_ = std::max(last_, *chart.last_step);
+    }
     if (chart.marked) see_value(*chart.marked);
     if (chart.from_zero) see_value(0);
     if (!(high_ > low_)) {  // a constant

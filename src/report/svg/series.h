@@ -23,6 +23,7 @@ struct SeriesChart {
   std::string label = {};  // read out instead of the picture
   std::vector<Series> series = {};
   double height = 250;
+  std::optional<double> last_step = {};  // the picture begins at step 1 then, and ends there
   bool from_zero = false;
   double cut = 0.005;                 // the share of a range's values at either end that may lie outside
   std::optional<double> marked = {};  // a value with a line across: a target
