@@ -95,6 +95,8 @@ std::vector<double> times_of(const TrainingRun& run, double TrainingStep::*numbe
 
 // --- comparisons ---
 
+std::string signed_time(double ms, double step_ms) { return (ms > 0 ? "+" : "") + fixed_ms(ms, step_ms); }
+
 LearningChange direction(double difference, bool larger_is_better) {
   return (difference > 0) == larger_is_better ? LearningChange::kBetter : LearningChange::kWorse;
 }
@@ -164,12 +166,18 @@ void Comparer::compare_times() {
   if (a_.front().recorded && b_.front().recorded)
     result_.ledger = compare_ledgers(*a_.front().recorded, *b_.front().recorded);
   const std::string times = fmt::format("{} and {}", fixed_ms(step.a_ms, whole), fixed_ms(step.b_ms, whole));
+  const double low = step.test ? step.test->low : step.difference.change_ms.low;
+  const double high = step.test ? step.test->high : step.difference.change_ms.high;
+  const std::string interval =
+      fmt::format("the change is between {} and {}, of {}", signed_time(low, whole), signed_time(high, whole),
+                  step.test ? "the runs' medians" : "steps that were not paired");
   if (step.certainty == Certainty::kSure || step.certainty == Certainty::kLikely)
-    result_.time_sentence =
-        fmt::format("A step of the second takes {} instead of {}: {} ({})", fixed_ms(step.b_ms, whole),
-                    fixed_ms(step.a_ms, whole), pace(step.a_ms, step.b_ms), certainty_name(step.certainty));
+    result_.time_sentence = fmt::format("A step of the second takes {} instead of {}: {} ({}; {})",
+                                        fixed_ms(step.b_ms, whole), fixed_ms(step.a_ms, whole),
+                                        pace(step.a_ms, step.b_ms), certainty_name(step.certainty), interval);
   else
-    result_.time_sentence = fmt::format("No difference of the steps' time can be told: {}", times);
+    result_.time_sentence =
+        fmt::format("No difference of the steps' time can be told: {} ({})", times, interval);
 }
 
 void Comparer::find_common_steps() {
@@ -233,7 +241,7 @@ void Comparer::add_numbers() {
       [&](const TrainingRun& run) { return std::optional(value_at(loss_curve(run, 1), steps)); });
   double samples = steps * static_cast<double>(first.batch);
   for (const TrainingRun& run : b_)
-    samples = std::min(samples, static_cast<double>(steps_of(run) * run.batch));
+    samples = std::min(samples, static_cast<double>(steps_of(run)) * static_cast<double>(run.batch));
   const std::string seen = format_count(samples);
   const auto over_samples = [](const TrainingRun& run) {
     return loss_curve(run, static_cast<double>(run.batch));

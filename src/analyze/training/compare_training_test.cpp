@@ -62,6 +62,7 @@ TEST(CompareTraining, ASlowerStepIsSureAndChangesNothingOfLearning) {
   EXPECT_EQ(c.wait.certainty, Certainty::kSure);
   EXPECT_NEAR(c.wait.difference.change_ms.median, 3, 1e-9);
   EXPECT_THAT(c.time_sentence, HasSubstr("13."));
+  EXPECT_THAT(c.time_sentence, HasSubstr("(sure; the change is between +"));
   const LearningNumber& seconds = number(c, "seconds_to_target");
   EXPECT_NEAR(seconds.b.at(0) - seconds.a.at(0), 3e-3 * number(c, "steps_to_target").a.at(0), 1e-6);
 }
@@ -123,6 +124,16 @@ TEST(CompareTraining, ComparesWhatBothHaveSeen) {
   ASSERT_EQ(c.recipe.size(), 1U);
   EXPECT_EQ(c.recipe[0].a, "32");
   EXPECT_EQ(c.recipe[0].b, "64");
+}
+
+TEST(CompareTraining, TheMeanLossIsTheAreaUnderTheCurve) {
+  TrainingRun flat = training_run(), half = training_run();
+  for (TrainingStep& step : flat.log) step.loss = 3;
+  for (TrainingStep& step : half.log) step.loss = step.step <= 100 ? 2 : 1;
+  const LearningNumber row = number(compared({flat}, {half}), "mean_loss");
+  EXPECT_NEAR(row.a.at(0), 3, 1e-9);
+  EXPECT_NEAR(row.b.at(0), 1.5, 0.02);
+  EXPECT_EQ(number(compared({flat}, {half}), "loss_at_step").b.at(0), 1);
 }
 
 TEST(CompareTraining, RunsThatNeverReachedTheTargetAreNotAveraged) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <sstream>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -58,8 +59,10 @@ class Reader {
   }
   template <typename Number>
   void read(const char* key, Number& to) const {
-    if (const SummaryJson* value = find(key); value != nullptr && value->is_number())
-      to = value->get<Number>();
+    const SummaryJson* const value = find(key);
+    if (value == nullptr || !value->is_number()) return;
+    // A fraction, or a number beyond all integers, is none.
+    if (!std::is_integral_v<Number> || value->is_number_integer()) to = value->get<Number>();
   }
   void read(const char* key, std::optional<double>& to) const {
     if (const SummaryJson* value = find(key); value != nullptr && value->is_number())

@@ -119,8 +119,9 @@ TEST_F(RunSummary, DamageIsOneLineAndNoCrash) {
   EXPECT_THAT(read_training_run(folder).error().message, HasSubstr("training.json"));
   // Other types than were written are not believed.
   ASSERT_TRUE(
-      write_file(folder / "training.json",
-                 R"({"steps": "many", "memory": [1, {"bytes": []}], "environment": 3, "notes": {"a": 1}})")
+      write_file(
+          folder / "training.json",
+          R"({"steps": 1e300, "batch": "many", "memory": [1, {"bytes": []}], "environment": 3, "notes": {"a": 1}})")
           .ok());
   const auto odd = read_training_run(folder);
   ASSERT_TRUE(odd.ok()) << odd.error().message;

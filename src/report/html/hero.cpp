@@ -262,12 +262,11 @@ Markup compare_training_hero(const analyze::TrainingComparison& comparison) {
   Markup hero = top_line(one_name ? comparison.a_name : comparison.a_name + " → " + comparison.b_name,
                          {fmt::format("{} and {}", counted(static_cast<double>(comparison.a.size()), "run"),
                                       counted(static_cast<double>(comparison.b.size()), "run"))});
-  hero += tag("p", {{"class", "verdict"}}, prose(comparison.time_sentence + "."));
-  const std::size_t end =
-      std::min(comparison.learning_sentence.find(" ("), comparison.learning_sentence.find("; "));
-  hero += tag("p", {{"class", "verdict"}}, prose(comparison.learning_sentence.substr(0, end) + "."));
-  if (end != std::string::npos)
-    hero += tag("p", {{"class", "sub"}}, prose(comparison.learning_sentence + "."));
+  for (const std::string* sentence : {&comparison.time_sentence, &comparison.learning_sentence}) {
+    const std::size_t end = std::min(sentence->find(" ("), sentence->find("; "));
+    hero += tag("p", {{"class", "verdict"}}, prose(sentence->substr(0, end) + "."));
+    if (end != std::string::npos) hero += tag("p", {{"class", "sub"}}, prose(*sentence + "."));
+  }
   hero += tag("p", {{"class", "sub"}}, tag("b", "First:") + with_code(" " + folders_text(comparison.a)));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Second:") + with_code(" " + folders_text(comparison.b)));
   const double step = std::max(comparison.step.a_ms, comparison.step.b_ms);

@@ -85,6 +85,14 @@ Markup small_card(const TrainingRun& run, const std::string& name, double Traini
   return tag("div", {{"class", "card small"}}, tag("h3", capitalised(name)) + pictures);
 }
 
+// Of the median step: what it computes ÷ what the machine could in that time.
+std::string mfu_text(const TrainingRun& run) {
+  const double roof = run.roofs.compute_roof(DType::kF32, run.environment.threads);
+  const double seconds = median_step_ms(run) * 1e-3;
+  if (!(roof > 0) || !(seconds > 0) || !(run.step_flops > 0)) return {};
+  return fmt::format("{} of {}", format_percent(run.step_flops / seconds / roof), format_flop_rate(roof));
+}
+
 Markup facts_list(const std::vector<std::pair<std::string, std::string>>& facts) {
   Markup all;
   for (const auto& [name, value] : facts) all += fact(name, value);
@@ -169,6 +177,7 @@ Section training_facts_part(const TrainingRun& run) {
   std::vector<std::pair<std::string, std::string>> facts = {
       {"parameters", run.parameters > 0 ? format_count(run.parameters) : ""},
       {"work", run.step_flops > 0 ? format_flops(run.step_flops) + " a step" : ""},
+      {"MFU", mfu_text(run)},
       {"batch", counted(static_cast<double>(run.batch), "sample")},
       {"epoch", counted(static_cast<double>(run.batches_per_epoch), "step")},
       {"steps", fmt::format("{}", run.steps)},
