@@ -183,28 +183,8 @@ TEST(Page, ShowsNoRecoverableTimeWithoutAVerdict) {
   EXPECT_NE(explain_html(analysis, {}).find("no verdict"), std::string::npos);
 }
 
-analyze::Analysis unjudged() {
-  analyze::Analysis analysis;
-  analysis.subject = analyze::Subject::kHostProgram;
-  analysis.step = {{5, 5, 5}, 1, {5}, "ProfilerStep ranges", {}};
-  analysis.floor_known = false;
-  analysis.verdict.judged = false;
-  analysis.verdict.sentence = "Not judged: no roofs.";
-  analyze::LedgerRow row;
-  row.ms = 5;
-  row.share = 1;
-  analysis.ledger = {row};
-  analyze::TopOperator top;
-  top.rank = 1;
-  top.name = "autograd::engine::evaluate_function: ConvolutionBackward0";
-  top.kind = top.name;
-  top.roof = "unknown";
-  analysis.top = {top};
-  return analysis;
-}
-
 TEST(Unjudged, IsNeitherHealthyNorAtItsFloor) {
-  const analyze::Analysis analysis = unjudged();
+  const analyze::Analysis analysis = fabricate::unjudged_analysis();
   const std::string terminal = explain_terminal(analysis, {96, false});
   EXPECT_NE(terminal.find("busy, not judged"), std::string::npos) << terminal;
   EXPECT_EQ(terminal.find("floor"), std::string::npos) << terminal;
@@ -240,7 +220,7 @@ TEST(Forms, NameTheActionInTheirHeadline) {
   EXPECT_NE(explain_html(analysis, {}).find("<p class=\"verdict\">Keep the loss on the device: wins"),
             std::string::npos);
   EXPECT_NE(explain_markdown(analysis).find("**Keep the loss on the device: wins"), std::string::npos);
-  EXPECT_EQ(headline_action(unjudged()), "");
+  EXPECT_EQ(headline_action(fabricate::unjudged_analysis()), "");
 }
 
 // Within the first lines, before any number: what to change.

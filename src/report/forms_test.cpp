@@ -49,7 +49,7 @@ TEST(Terminal, FitsItsWidthAndLetsNoControlCharacterThrough) {
 }
 
 TEST(Terminal, WritesSingularsAndWholeNames) {
-  const std::string terminal = explain_terminal(unjudged(), {96, false});
+  const std::string terminal = explain_terminal(fabricate::unjudged_analysis(), {96, false});
   EXPECT_NE(terminal.find("The operator that takes the most time"), std::string::npos) << terminal;
   EXPECT_NE(terminal.find("1 step of"), std::string::npos);
   EXPECT_EQ(terminal.find("1 steps"), std::string::npos);
