@@ -82,6 +82,8 @@ TEST(TrainingPage, SurvivesNumbersThatAreNoneAndHostileNames) {
   run.log[5].loss = NAN;
   run.log[6].gradient_norm = INFINITY;
   run.log[7].step_ms = -1;
+  run.log[8].step_ms = 1e308;
+  run.log[9].step_ms = -1e308;
   run.evaluations[2].metric = NAN;
   const std::string page = training_html(run);
   EXPECT_FALSE(has(page, "<script>alert"));

@@ -40,10 +40,11 @@ double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - s
 
 constexpr auto kWriteRegion = static_cast<uint32_t>(data::kInputRegions.size());
 
-// That a thread which reads ahead makes while steps are recorded: for each sample one a stage.
+// That a thread which reads ahead makes while steps are recorded: for each sample a few a stage, as many as it has chunks.
 std::size_t stage_marks(int64_t batch) {
+  constexpr int64_t kChunks = 4;
   const int64_t batches = kRecordedSteps + data::LoaderOptions{}.read_ahead;
-  return data::kStages * static_cast<std::size_t>(batches * batch);
+  return data::kStages * static_cast<std::size_t>(batches * batch * kChunks);
 }
 
 // What the marks of the loader (data/stages.h) and kWriteRegion stand for. A wait says which stage it was for.

@@ -53,7 +53,7 @@ class SeriesPainter {
   }
 
   Markup paint() const {
-    if (!(last_ > first_)) return {};
+    if (!(last_ > first_) || !std::isfinite(high_ - low_)) return {};
     Markup content = axes();
     for (const Series& series : chart_.series) content += band(finite(series.range));
     if (chart_.marked)
