@@ -128,6 +128,20 @@ TEST(CompareTrainings, EveryFormSaysWhatWasFound) {
   EXPECT_EQ(json["recipe"][0]["key"], "train.batch");
 }
 
+TEST(CompareTrainings, NameTheOperatorsThatChanged) {
+  TrainingRun a = recorded_run(), b = recorded_run();
+  analyze::OperatorTime& slow = b.recorded->operators.front();
+  for (double& ms : slow.samples_ms) ms *= 3;
+  slow.ms.median *= 3;
+  const auto comparison = analyze::compare_training({&a, 1}, {&b, 1});
+  ASSERT_TRUE(comparison.ok());
+  ASSERT_EQ(comparison->operators.size(), 1U);
+  EXPECT_EQ(comparison->operators[0].b[0], slow.name);
+  EXPECT_TRUE(has(compare_training_terminal(*comparison, {96, false}), "By operator"));
+  EXPECT_TRUE(has(compare_training_html(*comparison, {&a, 1}, {&b, 1}), "Operators that changed"));
+  EXPECT_EQ(Json::parse(compare_training_json(*comparison))["operators"][0]["certainty"], "sure");
+}
+
 TEST(CompareTrainings, WithoutASecondSeedThereIsNoTest) {
   const std::vector<TrainingRun> a = {training_run({.seed = 1})}, b = {training_run({.seed = 2})};
   const auto comparison = analyze::compare_training(a, b);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -163,8 +164,13 @@ void Comparer::compare_times() {
   step = time_change(&TrainingStep::step_ms, 0);
   const double whole = std::max(step.a_ms, step.b_ms);
   result_.wait = time_change(&TrainingStep::input_wait_ms, kPartOfStepThatMatters * whole);
-  if (a_.front().recorded && b_.front().recorded)
+  if (a_.front().recorded && b_.front().recorded) {
     result_.ledger = compare_ledgers(*a_.front().recorded, *b_.front().recorded);
+    for (OperatorChange& change : compare(*a_.front().recorded, *b_.front().recorded).operators)
+      if (change.difference.certainty == Certainty::kSure ||
+          change.difference.certainty == Certainty::kLikely)
+        result_.operators.push_back(std::move(change));
+  }
   const std::string times = fmt::format("{} and {}", fixed_ms(step.a_ms, whole), fixed_ms(step.b_ms, whole));
   const double low = step.test ? step.test->low : step.difference.change_ms.low;
   const double high = step.test ? step.test->high : step.difference.change_ms.high;

@@ -56,9 +56,12 @@ struct TrainingComparison {
   TimeChange step;
   TimeChange wait;  // for data
   std::vector<CauseChange>
-      ledger;                  // of the steps that the first run of each recorded; empty: one recorded none
-  bool same_losses = false;    // at every step that both have, bit by bit
-  int64_t compared_steps = 0;  // that all runs have
+      ledger;  // of the steps that the first run of each recorded; empty: one recorded none
+  // Of the same steps, what changed for sure or likely, largest change first: by the part of the model, so that what was
+  // fused is compared with what it replaced, forward and backward together.
+  std::vector<OperatorChange> operators;
+  bool same_losses = false;                            // at every step that both have, bit by bit
+  int64_t compared_steps = 0;                          // that all runs have
   LearningChange learning = LearningChange::kUnknown;  // by the first of `numbers`
   std::vector<LearningNumber> numbers;                 // the one that the verdict goes by first
   std::vector<RecipeChange> recipe;                    // seeds of several runs left out

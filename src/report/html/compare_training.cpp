@@ -8,6 +8,7 @@
 #include "report/svg/series.h"
 #include "report/text.h"
 #include "report/training_words.h"
+#include "report/words.h"
 
 namespace hone::report::html {
 namespace {
@@ -81,11 +82,17 @@ Section compare_training_time_part(const analyze::TrainingComparison& comparison
     rows += time_row(tag("span", {{"class", "chip-dot " + svg::cause_class(each.cause)}}, Markup()) +
                          Markup::text(" ") + Markup::text(analyze::cause_label(each.cause)),
                      each.difference.certainty, each.a_ms, each.b_ms, step);
+  Markup operators;
+  for (const analyze::OperatorChange& each : comparison.operators)
+    operators += time_row(tag("code", shortened(clean_utf8(change_name(each).head), 80)),
+                          each.difference.certainty, each.a_ms, each.b_ms, step);
+  if (!operators.empty())
+    operators = tag("h3", {{"class", "below"}}, "Operators that changed") + table_of(kHeads, operators);
   return section(
       "time", "In time",
       "Medians over all steps, and the ledgers of the steps that were recorded. The runs took place at "
       "different times: statistics cannot see what else the machine was doing.",
-      table_of(kHeads, rows));
+      table_of(kHeads, rows) + operators);
 }
 
 Section compare_training_learning_part(const analyze::TrainingComparison& comparison,

@@ -60,6 +60,15 @@ std::string compare_training_json(const analyze::TrainingComparison& c) {
                              {"b_ms", finite_json(row.b_ms)},
                              {"change_ms", difference_json(row.difference)},
                              {"certainty", analyze::certainty_name(row.difference.certainty)}});
+  out["operators"] = Json::array();
+  for (const analyze::OperatorChange& row : c.operators)
+    out["operators"].push_back({{"a", row.a},
+                                {"b", row.b},
+                                {"kind", row.kind},
+                                {"a_ms", finite_json(row.a_ms)},
+                                {"b_ms", finite_json(row.b_ms)},
+                                {"change_ms", difference_json(row.difference)},
+                                {"certainty", analyze::certainty_name(row.difference.certainty)}});
   out["learning"] = {{"change", analyze::learning_change_name(c.learning)},
                      {"same_losses", c.same_losses},
                      {"compared_steps", c.compared_steps}};

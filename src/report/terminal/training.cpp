@@ -15,6 +15,7 @@ namespace {
 using namespace terminal;
 
 constexpr std::size_t kNumber = 12, kVerdict = 15;
+constexpr std::size_t kChangedOperators = 5;
 
 std::string learning_head(std::size_t name_width, const TerminalStyle& style) {
   return paint("  " + left("", name_width) + right("first", kNumber) + right("second", kNumber) +
@@ -43,6 +44,15 @@ std::string times(const analyze::TrainingComparison& comparison, std::size_t nam
   for (const analyze::CauseChange& row : comparison.ledger)
     out += time_line(analyze::cause_label(row.cause), name_width, row.a_ms, row.b_ms, step,
                      row.difference.certainty);
+  if (comparison.operators.empty()) return out;
+  out += heading("By operator, those that changed", style) + learning_head(name_width, style);
+  for (std::size_t i = 0; i < std::min(kChangedOperators, comparison.operators.size()); ++i) {
+    const analyze::OperatorChange& row = comparison.operators[i];
+    out += time_line(shortened(clean_utf8(change_name(row).head), name_width), name_width, row.a_ms, row.b_ms,
+                     step, row.difference.certainty);
+  }
+  if (comparison.operators.size() > kChangedOperators)
+    out += fmt::format("  and {} more\n", comparison.operators.size() - kChangedOperators);
   return out;
 }
 
