@@ -1,5 +1,6 @@
 // The page of a training run, and comparisons of two in each of their forms.
 #include <cmath>
+#include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -118,7 +119,8 @@ TEST(CompareTrainings, EveryFormSaysWhatWasFound) {
     EXPECT_TRUE(has(form, "train.batch"));
     EXPECT_TRUE(has(form, "waiting for data"));
   }
-  for (const std::string& line : {terminal.substr(0, terminal.find('\n', 1))}) EXPECT_LE(columns(line), 96U);
+  std::istringstream lines(terminal);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 96U) << line;
   const Json json = Json::parse(compare_training_json(*comparison));
   EXPECT_EQ(json["learning"]["change"], "worse");
   EXPECT_EQ(json["learning"]["numbers"][0]["id"], "last_metric");

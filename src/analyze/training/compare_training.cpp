@@ -241,7 +241,7 @@ void Comparer::add_numbers() {
   const TrainingRun& first = a_.front();
   const bool same_metric = first.metric == b_.front().metric && first.metric != "none";
   if (same_metric) add("last_metric", first.metric + " at the end", first.larger_is_better, last_metric);
-  add("last_evaluation_loss", "loss on data kept back, at the end", false, last_loss);
+  add("last_evaluation_loss", "loss on data kept back", false, last_loss);
   const auto steps = static_cast<double>(result_.compared_steps);
   add("loss_at_step", fmt::format("loss at step {}, smoothed", result_.compared_steps), false,
       [&](const TrainingRun& run) { return std::optional(value_at(loss_curve(run, 1), steps)); });
@@ -262,20 +262,25 @@ void Comparer::add_numbers() {
   add_target();
 }
 
+// The recipes' target, or what all runs of the first ended at.
 void Comparer::add_target() {
-  std::optional<double> target = a_.front().target;
-  if (b_.front().target != target) target.reset();
-  std::string what = "the target";
-  if (!target) {
-    target = last_metric(a_.front());
-    what = "the first's end";
+  const TrainingRun& first = a_.front();
+  double target = 0;
+  if (first.target && b_.front().target == first.target) {
+    target = *first.target;
+  } else {
+    std::vector<double> ends;
+    for (const TrainingRun& run : a_)
+      if (const std::optional<double> last = last_metric(run)) ends.push_back(*last);
+    if (ends.empty()) return;
+    target = first.larger_is_better ? *std::min_element(ends.begin(), ends.end())
+                                    : *std::max_element(ends.begin(), ends.end());
   }
-  if (!target) return;
-  const std::string to = fmt::format("{}, {} {:.4g}", what, a_.front().metric, *target);
+  const std::string to = fmt::format("{} {:.4g}", first.metric, target);
   add("steps_to_target", "steps to " + to, false,
-      [&](const TrainingRun& run) { return steps_until(run, *target); });
+      [&](const TrainingRun& run) { return steps_until(run, target); });
   add("seconds_to_target", "seconds to " + to, false,
-      [&](const TrainingRun& run) { return seconds_until(run, *target); });
+      [&](const TrainingRun& run) { return seconds_until(run, target); });
 }
 
 std::string numbers_text(const LearningNumber& row) {

@@ -56,13 +56,17 @@ std::string times(const analyze::TrainingComparison& comparison, std::size_t nam
   return out;
 }
 
-std::string learning(const analyze::TrainingComparison& comparison, std::size_t name_width,
-                     const TerminalStyle& style) {
-  std::string out = heading("In learning", style) + learning_head(name_width, style);
+std::string learning(const analyze::TrainingComparison& comparison, const TerminalStyle& style) {
+  constexpr std::size_t kWithSpread = 18, kChange = 9, kTest = 21;
+  const std::size_t name_width = style.width - 2 - 2 * kWithSpread - kChange - kTest;
+  std::string out = heading("In learning", style);
+  out += paint("  " + left("", name_width) + right("first", kWithSpread) + right("second", kWithSpread) +
+                   right("change", kChange) + "\n",
+               Colour::kFaint, style);
   for (const analyze::LearningNumber& row : comparison.numbers) {
     out += "  " + left(shortened(clean_utf8(row.name), name_width), name_width) +
-           right(learning_value(row.a, row.a_runs), kNumber) +
-           right(learning_value(row.b, row.b_runs), kNumber) + right(learning_difference(row), kNumber);
+           right(learning_value(row.a, row.a_runs), kWithSpread) +
+           right(learning_value(row.b, row.b_runs), kWithSpread) + right(learning_difference(row), kChange);
     const std::string mark = learning_mark(row);
     out += (mark.empty() ? "" : "  " + mark) + "\n";
   }
@@ -87,7 +91,7 @@ std::string compare_training_terminal(const analyze::TrainingComparison& compari
   out += wrapped("first: " + clean_utf8(folders_text(comparison.a)), 2, style, 2);
   out += wrapped("second: " + clean_utf8(folders_text(comparison.b)), 2, style, 2);
   out += warnings(comparison.caveats, style);
-  return out + times(comparison, name_width, style) + learning(comparison, name_width, style) +
+  return out + times(comparison, name_width, style) + learning(comparison, style) +
          recipes(comparison, style);
 }
 
