@@ -168,9 +168,14 @@ nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::Traine
   json["model"] =
       result.model.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.model.string());
   json["memory"] = memory_report_json(result.memory);
+  json["report"] = result.report.string();
   json["by_reference"] = nlohmann::ordered_json::array();
   for (const auto& [op, ms] : result.reference_ms) json["by_reference"].push_back({{"op", op}, {"ms", ms}});
   return json;
+}
+
+void print_report(const lab::TrainingResult& result, TrainingProgress& progress) {
+  if (!result.report.empty()) progress.print_line("report    " + result.report.string());
 }
 
 void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& result,
@@ -188,10 +193,12 @@ void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& re
   if (result.end == lab::TrainingEnd::kStopped) {
     progress.print_line(fmt::format("stopped behind step {} of {}; saved: hone train --resume {}",
                                     result.last.step, result.last.steps, options.out.string()));
+    print_report(result, progress);
     return;
   }
   progress.print_line(fmt::format("{} after {} steps in {}: {}", end_name(result.end), result.last.step,
                                   duration_text(result.seconds), result.model.string()));
+  print_report(result, progress);
 }
 
 Status run_train(const TrainOptions& options, Program& program) {

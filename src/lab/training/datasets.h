@@ -23,6 +23,7 @@ struct TrainingData {
 Result<TrainingData> open_data(const model::RecipeData& recipe);
 
 // Batches of the data: in a shuffled order, augmented, without the samples that fill no batch; or in order, prepared.
+// The first make the marks of data/stages.h, from region 0 on.
 Result<std::unique_ptr<data::Loader>> training_batches(const TrainingData& data, const model::Recipe& recipe);
 Result<std::unique_ptr<data::Loader>> validation_batches(const TrainingData& data,
                                                          const model::Recipe& recipe, int64_t batch);

@@ -12,15 +12,19 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/memory_budget.h"
+#include "core/scope.h"
 #include "core/units.h"
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
+#include "lab/training/describe_run.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/run_log.h"
+#include "lab/training/run_summary.h"
 #include "lab/training/session.h"
 #include "lab/training/setup.h"
 #include "model/onnx/writer.h"
+#include "report/write.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
 #include "trace/run_folder.h"
@@ -36,6 +40,25 @@ constexpr double kSearchSeconds = 10;  // for what would fit, or so many times w
 constexpr double kSearchShare = 2.5;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
+
+constexpr auto kWriteRegion = static_cast<uint32_t>(data::kInputRegions.size());
+
+// That a thread which reads ahead makes while steps are recorded: for each sample a few a stage, as many as it has chunks.
+std::size_t stage_marks(int64_t batch) {
+  constexpr int64_t kChunks = 4;
+  const int64_t batches = kRecordedSteps + data::LoaderOptions{}.read_ahead;
+  return data::kStages * static_cast<std::size_t>(batches * batch * kChunks);
+}
+
+// What the marks of the loader (data/stages.h) and kWriteRegion stand for. A wait says which stage it was for.
+std::vector<trace::Region> step_regions(data::Stage limiting, const std::string& device) {
+  std::vector<trace::Region> regions;
+  for (const std::string_view name : data::kInputRegions) regions.push_back({std::string(name)});
+  regions[0] = {fmt::format("input: {}", data::stage_name(limiting)),
+                limiting == data::Stage::kRead ? trace::Category::kIo : trace::Category::kInput};
+  regions.push_back({"write batch", device == "cpu" ? trace::Category::kRegion : trace::Category::kMemcpy});
+  return regions;
+}
 
 bool all_finite(const model::NamedTensors& states) {
   for (const auto& [name, tensor] : states) {
@@ -57,7 +80,10 @@ class Trainer {
     HONE_CHECK(fit());
     HONE_CHECK(compile());
     HONE_CHECK(begin());
-    HONE_CHECK(loop());
+    if (const Status ended = loop(); !ended.ok()) {
+      leave_what_is_known(ended.error());
+      return ended.error();
+    }
     HONE_CHECK(finish());
     return std::move(result_);
   }
@@ -74,7 +100,8 @@ class Trainer {
   Status resume();
   Status loop();
   Status step();
-  Status run_plan(StepNumbers& numbers);
+  Status take_batch(double& wait_s);
+  Status run_plan(StepNumbers& numbers, double& wait_s);
   Status log_step(const StepNumbers& numbers, double wait_s, double step_s);
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
@@ -82,6 +109,9 @@ class Trainer {
   Status finish();
   Status write_model();
   Status write_trace();
+  analyze::TrainingRun summary(analyze::RunEnd end) const;
+  Status write_report(const analyze::TrainingRun& run);
+  void leave_what_is_known(const Error& failure);
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
@@ -99,8 +129,10 @@ class Trainer {
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
+  std::optional<analyze::TrainingRun> left_;  // of a run that failed, from before its session was given up
 
   int64_t step_ = 0;        // done
+  int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
   int64_t saved_ = -1;      // the step of the last checkpoint
   int64_t evaluated_ = -1;  // and of the last evaluation
   int64_t start_ns_ = 0;
@@ -225,6 +257,7 @@ Status Trainer::begin() {
   HONE_CHECK(write_file(options_.out / "environment.json",
                         environment_json(options_, *provider_, result_.memory.predicted).dump(2) + "\n"));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
+  HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
     ProfileOptions profile;
@@ -235,6 +268,7 @@ Status Trainer::begin() {
     profile.min_steps = 1;
     profile.max_steps = kRecordedSteps;
     profile.top = static_cast<int>(session_->plan().steps().size());
+    profile.marks_beside = stage_marks(recipe_.train.batch);
     recorder_.emplace(session_->plan(), profile);
   }
   return {};
@@ -251,7 +285,7 @@ Status Trainer::resume() {
   }
   HONE_CHECK(session_->restore(checkpoint->states));
   HONE_CHECK(setup_.batches->seek(checkpoint->place));
-  step_ = saved_ = checkpoint->step;
+  step_ = begun_at_ = saved_ = checkpoint->step;
   seconds_before_ = checkpoint->seconds;
   note(fmt::format("goes on behind step {} of {}", step_, setup_.steps));
   return {};
@@ -279,24 +313,31 @@ Status Trainer::loop() {
   return {};
 }
 
+Status Trainer::take_batch(double& wait_s) {
+  const int64_t begin_ns = now_ns();
+  HONE_ASSIGN(const data::Batch batch, setup_.batches->next());
+  wait_s = seconds_since(begin_ns);
+  const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
+  return session_->write_batch(batch, *setup_.data.training);
+}
+
 // The runs that are recorded are steps like any other.
-Status Trainer::run_plan(StepNumbers& numbers) {
-  if (recorder_ && step_ >= kFirstRecorded && recorder_->steps() < kRecordedSteps) {
-    HONE_CHECK(recorder_->record(0));
+Status Trainer::run_plan(StepNumbers& numbers, double& wait_s) {
+  if (recorder_ && step_ >= begun_at_ + kFirstRecorded && recorder_->steps() < kRecordedSteps) {
+    HONE_CHECK(recorder_->record(0, [&] { return take_batch(wait_s); }));
     HONE_ASSIGN(numbers, session_->numbers());
     return {};
   }
+  HONE_CHECK(take_batch(wait_s));
   HONE_ASSIGN(numbers, session_->step());
   return {};
 }
 
 Status Trainer::step() {
   const int64_t begin_ns = now_ns();
-  HONE_ASSIGN(const data::Batch batch, setup_.batches->next());
-  const double wait_s = seconds_since(begin_ns);
-  HONE_CHECK(session_->write_batch(batch, *setup_.data.training));
   StepNumbers numbers;
-  HONE_CHECK(run_plan(numbers));
+  double wait_s = 0;
+  HONE_CHECK(run_plan(numbers, wait_s));
   ++step_;
   if (!std::isfinite(numbers.loss) || !std::isfinite(numbers.gradient_norm)) return not_finite(numbers);
   return log_step(numbers, wait_s, seconds_since(begin_ns));
@@ -334,6 +375,8 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
+  left_ = summary(analyze::RunEnd::kFailed);
+  (void)write_trace();
   recorder_.reset();
   session_.reset();  // its memory is needed for the plan that looks
   const std::string where = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
@@ -404,7 +447,9 @@ Status Trainer::write_trace() {
   info.versions.insert(info.versions.begin(), {"hone", machine.hone});
   info.roofs = options_.roofs;
   if (!recorder_ || recorder_->steps() == 0) return trace::write_run_info(options_.out, info);
-  HONE_ASSIGN(const Profile profile, recorder_->profile(*options_.roofs));
+  HONE_ASSIGN(const Profile profile,
+              recorder_->profile(*options_.roofs,
+                                 step_regions(setup_.batches->counts().limiting_stage(), options_.device)));
   const auto& steps = session_->plan().steps();
   std::map<std::string, double> by_reference;
   for (const analyze::TopOperator& op : profile.analysis.top) {
@@ -427,7 +472,42 @@ Status Trainer::finish() {
   HONE_CHECK(writer_->wait());
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
   count_memory();
-  return write_trace();
+  HONE_CHECK(write_trace());
+  const analyze::RunEnd end = result_.end == TrainingEnd::kStopped  ? analyze::RunEnd::kStopped
+                              : result_.end == TrainingEnd::kTarget ? analyze::RunEnd::kTarget
+                                                                    : analyze::RunEnd::kDone;
+  if (const Status page = write_report(summary(end)); !page.ok())
+    note(page.error().message + "; the run itself is whole, but has no page");
+  return {};
+}
+
+analyze::TrainingRun Trainer::summary(analyze::RunEnd end) const {
+  const double seconds = seconds_before_ + (start_ns_ > 0 ? seconds_since(start_ns_) : 0);
+  analyze::TrainingRun run =
+      describe_run({recipe_, setup_.program, *setup_.batches, session_->plan(), *provider_, setup_.steps,
+                    setup_.data.tokens_per_sample, seconds, options_.command},
+                   end);
+  for (const auto& [op, ms] : result_.reference_ms)
+    run.notes.push_back(fmt::format("{} ran by the slow reference: {:.2f} ms a step", op, ms));
+  return run;
+}
+
+// Of the whole folder, so that a run that was resumed shows all its parts.
+Status Trainer::write_report(const analyze::TrainingRun& run) {
+  HONE_CHECK(write_training_summary(options_.out, run));
+  HONE_ASSIGN(const analyze::TrainingRun whole, read_training_run(options_.out));
+  HONE_ASSIGN(result_.report, report::write_training_report(options_.out, whole));
+  return {};
+}
+
+// A run that fails says why; its page shows how it came to that. What goes wrong with the page is not what went wrong.
+void Trainer::leave_what_is_known(const Error& failure) {
+  if (!left_) {
+    left_ = summary(analyze::RunEnd::kFailed);
+    (void)write_trace();
+  }
+  left_->failure = failure.message;
+  if (write_report(*left_).ok()) note("report    " + result_.report.string());
 }
 
 }  // namespace

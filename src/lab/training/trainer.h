@@ -2,7 +2,8 @@
 // to stop, is the caller's (apps/train.cpp).
 //
 // The run folder: recipe.toml (as resolved: enough to go on), environment.json, metrics.jsonl, TensorBoard events,
-// checkpoints/, and at the end model.onnx, run.json and the trace of some steps.
+// checkpoints/, training.json, and at the end model.onnx, run.json, the trace of some steps and report.html, which shows it
+// all.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +82,8 @@ struct TrainingResult {
   std::string
       limiting_stage;  // of reading ahead, what takes longest: "read", "decode", "augment", "assemble"
   double seconds = 0;  // of training, all parts of a resumed run together
-  std::filesystem::path model;  // empty where it was stopped
+  std::filesystem::path model;   // empty where it was stopped
+  std::filesystem::path report;  // the page of the whole run
   std::vector<std::pair<std::string, double>>
       reference_ms;  // operators that ran by reference, ms a step, slowest first
   TrainingMemoryReport memory;

@@ -55,14 +55,6 @@ Markup kept_row(const analyze::LabResult& result, const GainScale& scale, double
                  tag("td", Markup()));
 }
 
-Markup fact(std::string_view name, const std::string& value) {
-  return value.empty() ? Markup() : tag("dt", name) + tag("dd", prose(value));
-}
-
-Markup card(std::string_view title, const Markup& content) {
-  return tag("div", {{"class", "card"}}, tag("h3", title) + content);
-}
-
 Markup memory_table(const analyze::LabReport& report) {
   Markup rows = Markup::literal("<tr><th></th><th class=\"n\">before</th><th class=\"n\">after</th></tr>");
   auto row = [&](std::string_view name, double before, double after) {
@@ -99,6 +91,16 @@ Markup model_facts(const analyze::ModelInfo& model) {
   return tag("dl", facts);
 }
 
+}  // namespace
+
+Markup fact(std::string_view name, const std::string& value) {
+  return value.empty() ? Markup() : tag("dt", name) + tag("dd", prose(value));
+}
+
+Markup card(std::string_view title, const Markup& content) {
+  return tag("div", {{"class", "card"}}, tag("h3", title) + content);
+}
+
 Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
                          const analyze::RoofsOrigin& origin) {
   Markup facts = fact("machine", where.machine);
@@ -114,8 +116,6 @@ Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
   for (const auto& [name, value] : where.settings) facts += fact(name, value);
   return tag("dl", facts + fact("when", where.when));
 }
-
-}  // namespace
 
 Section passes_part(const analyze::LabReport& report) {
   if (report.passes.empty()) return {};
