@@ -122,7 +122,9 @@ class Step:
     def fastest_torch(self):
         """PyTorch in its fastest way, how long a step took in each, and why a way could not be measured."""
         best, times, failed = None, {}, {}
-        for way in self.setup["ways"]:
+        for way in self.options.ways or self.setup["ways"]:
+            if way not in self.setup["ways"]:
+                continue
             try:
                 worker = self.start_torch(way)
                 times[way] = worker.calibrate()
@@ -180,8 +182,13 @@ def print_row(name, result):
     print(line, flush=True)
 
 
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
+def geometric_means(steps):
+    """Over the steps that were measured."""
+    torch = [step["runtimes"]["torch"] for step in steps.values()]
+    mean = lambda values: math.exp(sum(map(math.log, values)) / len(torch))
+    return {"ratio": mean(one["ratio"]["median"] for one in torch),
+            "of_cpu": mean(one["ratio_of_cpu"] for one in torch),
+            "of_minima": mean(one["ratio_of_minima"] for one in torch)}
 
 
 def processor():
@@ -194,6 +201,7 @@ def processor():
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", nargs="+", choices=list(STEPS), default=list(STEPS), metavar="NAME")
+    parser.add_argument("--ways", nargs="+", choices=sorted({*PLAIN, *IMAGES}), metavar="NAME", help="of PyTorch; default: all")
     parser.add_argument("--rounds", type=int, default=15, help="default 15; at least 6: fewer give no interval")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: every core")
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "bench_training")
@@ -225,13 +233,10 @@ def main():
         for name in options.steps:
             report["steps"][name] = Step(name, folder, options).compare()
             print_row(name, report["steps"][name])
-    torch = [step["runtimes"]["torch"] for step in report["steps"].values()]
-    report["geometric_mean"] = {"ratio": geometric_mean([one["ratio"]["median"] for one in torch]),
-                                "of_cpu": geometric_mean([one["ratio_of_cpu"] for one in torch]),
-                                "of_minima": geometric_mean([one["ratio_of_minima"] for one in torch])}
+            report["geometric_mean"] = geometric_means(report["steps"])
+            if options.json:  # after every step: what a run that is cut short has measured can be read
+                options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     print("geometric mean {ratio:.3f}, of minima {of_minima:.3f}, of CPU {of_cpu:.3f}".format(**report["geometric_mean"]))
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":
