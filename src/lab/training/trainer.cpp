@@ -129,7 +129,6 @@ class Trainer {
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
-  std::optional<analyze::TrainingRun> left_;  // of a run that failed, from before its session was given up
 
   int64_t step_ = 0;        // done
   int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
@@ -375,7 +374,6 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  left_ = summary(analyze::RunEnd::kFailed);
   (void)write_trace();
   recorder_.reset();
   session_.reset();  // its memory is needed for the plan that looks
@@ -484,7 +482,7 @@ Status Trainer::finish() {
 analyze::TrainingRun Trainer::summary(analyze::RunEnd end) const {
   const double seconds = seconds_before_ + (start_ns_ > 0 ? seconds_since(start_ns_) : 0);
   analyze::TrainingRun run =
-      describe_run({recipe_, setup_.program, *setup_.batches, session_->plan(), *provider_, setup_.steps,
+      describe_run({recipe_, setup_.program, *setup_.batches, result_.memory, *provider_, setup_.steps,
                     setup_.data.tokens_per_sample, seconds, options_.command},
                    end);
   for (const auto& [op, ms] : result_.reference_ms)
@@ -502,12 +500,10 @@ Status Trainer::write_report(const analyze::TrainingRun& run) {
 
 // A run that fails says why; its page shows how it came to that. What goes wrong with the page is not what went wrong.
 void Trainer::leave_what_is_known(const Error& failure) {
-  if (!left_) {
-    left_ = summary(analyze::RunEnd::kFailed);
-    (void)write_trace();
-  }
-  left_->failure = failure.message;
-  if (write_report(*left_).ok()) note("report    " + result_.report.string());
+  if (session_) (void)write_trace();
+  analyze::TrainingRun run = summary(analyze::RunEnd::kFailed);
+  run.failure = failure.message;
+  if (write_report(run).ok()) note("report    " + result_.report.string());
 }
 
 }  // namespace
