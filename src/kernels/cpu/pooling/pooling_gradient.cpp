@@ -52,7 +52,7 @@ void PoolingGradient::plane_of_maximum(const float* g, const float* x, float* dx
           for (int64_t y = rows.begin; y < rows.end; y += steps_[1]) {
             const int64_t row = (z * extents_[1] + y) * extents_[2];
             for (int64_t at = row + columns.begin; at < row + columns.end; at += steps_[2]) {
-              const bool larger = x[at] > best;
+              const bool larger = x[at] > best || x[at] != x[at];  // NaN is taken, and stays
               best_at = larger ? at : best_at;
               best = larger ? x[at] : best;
             }
