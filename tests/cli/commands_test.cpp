@@ -430,9 +430,6 @@ TEST_F(Commands, BenchRunsOnGivenDataAsOftenAsItIsToldAndListsEveryRun) {
   int runs = 0;
   while (std::getline(lines, line)) EXPECT_TRUE(line.starts_with(fmt::format("hone,{},", runs++))) << line;
   EXPECT_EQ(runs, 7);
-  EXPECT_TRUE(is_one_line_error(
-      hone({"run", model, "--input", "z=" + (folder / "x.npy").string(), "--out", folder / "o"}),
-      {"there is no input 'z'", "its inputs are x"}));
   EXPECT_TRUE(
       is_one_line_error(hone({"bench", model, "--input", "z=" + (folder / "x.npy").string()}), {"'z'", "x"}));
 }
