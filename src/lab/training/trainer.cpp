@@ -11,10 +11,12 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
 #include "lab/training/datasets.h"
+#include "lab/training/environment.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/program.h"
 #include "lab/training/run_log.h"
@@ -68,6 +70,7 @@ class Trainer {
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
   Status save();
+  Status kept_in_spite_of(Error error);
   Status finish();
   Status write_model();
   Status write_trace();
@@ -86,6 +89,7 @@ class Trainer {
   TrainingProgram program_;
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<const Descriptor> lock_;  // of the run folder
   runtime::TimingCache cache_;
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
@@ -138,21 +142,20 @@ Status Trainer::compile() {
   return {};
 }
 
-nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider) {
-  return {{"schema", 1},
-          {"command", options.command},
-          {"when", trace::timestamp_now()},
-          {"device", options.device},
-          {"threads", provider.threads()},
-          {"machine", machine_json(describe_machine())}};
-}
-
 Status Trainer::begin() {
-  if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
+  HONE_ASSIGN(lock_, lock_folder(options_.out));
+  const RunEnvironment environment{options_.command, options_.device, provider_->threads(),
+                                   fingerprint_of(data_), fingerprint_of(program_.model.base)};
+  if (options_.resume) {
+    HONE_ASSIGN(const std::string other, compare_with_environment(options_.out, environment));
+    if (!other.empty()) note(other);
+    HONE_CHECK(resume());
+  } else if (fs::exists(options_.out / model::kRecipeFile)) {  // since the caller looked
+    return invalid(fmt::format("{}: holds another run; give another folder", options_.out.string()));
+  }
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(
-      write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
+  HONE_CHECK(write_environment(options_.out, environment));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
@@ -174,7 +177,9 @@ Status Trainer::resume() {
   std::optional<Checkpoint> checkpoint = read_newest_checkpoint(options_.out, damaged);
   for (const std::string& what : damaged) note(what + "; the checkpoint before is used");
   if (!checkpoint) {
-    if (!damaged.empty()) return corrupt(fmt::format("{}: no checkpoint is whole", options_.out.string()));
+    if (!damaged.empty())
+      return corrupt(fmt::format("{}: no checkpoint is whole; begin anew with its {}", options_.out.string(),
+                                 model::kRecipeFile));
     note("no checkpoint was written yet: the run begins anew");
     return {};
   }
@@ -191,7 +196,9 @@ Status Trainer::loop() {
   while (step_ < steps_) {
     HONE_CHECK(step());
     const bool last = step_ == steps_;
-    if (is_time_for(recipe_.train.evaluate_every) && !last) HONE_CHECK(evaluate());
+    if (is_time_for(recipe_.train.evaluate_every) && !last) {
+      if (Status judged = evaluate(); !judged.ok()) return kept_in_spite_of(judged.error());
+    }
     if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
     if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
         (graph::larger_is_better(recipe_.objective.metric)
@@ -206,6 +213,13 @@ Status Trainer::loop() {
     }
   }
   return {};
+}
+
+// What was learnt so far is worth more than what cannot be judged.
+Status Trainer::kept_in_spite_of(Error error) {
+  HONE_CHECK(save());
+  HONE_CHECK(writer_->wait());
+  return error.within(fmt::format("step {}, which is saved", step_));
 }
 
 // The runs that are recorded are steps like any other.
@@ -263,13 +277,14 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  const std::string where = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_,
-                                            *data_.training, options_.out, step_);
+  const NonFinite found = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_,
+                                          *data_.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
-  return invalid(fmt::format("step {}: {}; {}; {}. A lower learning rate, a warm-up or [train] clip may help",
-                             step_, what, where, kept));
+  return invalid(
+      fmt::format("step {}: {}; {}; {}{}", step_, what, found.where, kept,
+                  found.in_data ? "" : ". A lower learning rate, a warm-up or [train] clip may help"));
 }
 
 Status Trainer::evaluate() {
@@ -343,15 +358,23 @@ Status Trainer::write_trace() {
   return trace::write_run_folder(options_.out, info, profile.trace);
 }
 
+// Written first, judged then; what fails keeps nothing else from being tried. The error is the first.
 Status Trainer::finish() {
   result_.limiting_stage = data::stage_name(batches_->counts().limiting_stage());
   for (const data::Damage& damage : batches_->damages()) note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
-  if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
-  HONE_CHECK(save());
-  HONE_CHECK(writer_->wait());
-  if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
-  return write_trace();
+  Status first = save();
+  const auto also = [&](Status next) {
+    if (first.ok()) first = std::move(next);
+  };
+  also(writer_->wait());
+  if (result_.end != TrainingEnd::kStopped) {
+    also(write_model());
+    if (Status judged = evaluate(); !judged.ok())
+      also(judged.error().within("the run is saved, but its last evaluation failed"));
+  }
+  also(write_trace());
+  return first;
 }
 
 }  // namespace
