@@ -167,6 +167,14 @@ TEST(Trainer, RefusesWhereNoCheckpointIsWhole) {
   EXPECT_THAT(run.error().message, HasSubstr("no checkpoint is whole; begin anew with its recipe.toml"));
 }
 
+TEST(Trainer, AccumulatesWhateverTheEvaluationsBatchIs) {
+  const TemporaryFolder folder;
+  // 21 samples are judged by, seven at once, which is no multiple of four.
+  const TrainedRun run =
+      train(tiny_digits({"data.sizes.samples=105", "train.accumulate=4", "train.steps=3"}), folder / "run");
+  EXPECT_EQ(run.result.evaluation->samples, 21);
+}
+
 TEST(Trainer, StopsAtTheTarget) {
   const TemporaryFolder folder;
   const TrainedRun run =
