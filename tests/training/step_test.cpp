@@ -252,6 +252,19 @@ TEST(TrainableModel, ExportedForTrainingIsTheSameAsForInference) {
   EXPECT_THAT(refused.error().message, HasSubstr("export the model for inference"));
 }
 
+TEST(TrainableModel, TakesAWeightOfOneElementBehindViewsAndNoNumberOfAFormula) {
+  GraphBuilder b("slope");
+  ValueId x = b.input("x", tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 3, 2}));
+  const ValueId slope = b.constant("p.weight", Tensor::f32({1}, std::vector<float>{0.25F}));
+  const ValueId axes = b.constant("axes", Tensor::i64({1}, std::vector<int64_t>{1}));
+  x = b.add("PRelu", {x, b.add("Unsqueeze", {slope, axes})});
+  const ValueId half = b.constant("half", Tensor::f32({1}, std::vector<float>{0.5F}));
+  x = b.add("Mul", {x, b.add("Unsqueeze", {half, axes})});
+  b.output(x);
+  const graph::TrainableModel model = valid(graph::make_trainable(valid(std::move(b).finish())));
+  EXPECT_THAT(names_of(model.parameters), ElementsAre("p.weight"));
+}
+
 TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier(), {{"conv.*"}}));
   EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("onnx::shared", "bn.bias"));

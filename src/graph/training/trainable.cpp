@@ -46,6 +46,13 @@ bool is_weight_place(const Node& node, std::size_t input) {
   return kOps.contains(node.op) && (input > 0 || node.op == "Gather" || node.op == "MatMul");
 }
 
+// Operators that only give their first input another shape.
+bool is_view_of(const Node& node, std::size_t input) {
+  static const std::set<std::string, std::less<>> kOps = {"Unsqueeze", "Squeeze", "Reshape",
+                                                          "Flatten",   "Expand",  "Transpose"};
+  return kOps.contains(node.op) && input == 0;
+}
+
 bool is_real(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
 }
@@ -150,7 +157,7 @@ class RoleFinder {
       return {};
     }
     if (is_setting_place(node, i) || is_exporters_constant(value.name)) return {};
-    if (value.constant->size() <= 1 && !is_weight_place(node, i)) return {};
+    if (value.constant->size() <= 1 && !leads_to_weight_place(node, i)) return {};
     if (frozen(value.name) || !seen_.insert(node.inputs[i].index).second) return {};
     if (value.type.dtype != DType::kF32)
       return unsupported(fmt::format(
@@ -158,6 +165,21 @@ class RoleFinder {
           dtype_name(value.type.dtype), value.name, value.type.text()));
     roles_.parameters.push_back(node.inputs[i]);
     return {};
+  }
+
+  // At once, or behind views: exporters unsqueeze the slope of a PRelu.
+  bool leads_to_weight_place(const Node& node, std::size_t i) const {
+    std::vector<std::pair<const Node*, std::size_t>> places = {{&node, i}};
+    while (!places.empty()) {
+      const auto [reader, input] = places.back();
+      places.pop_back();
+      if (is_weight_place(*reader, input)) return true;
+      if (!is_view_of(*reader, input)) continue;
+      for (const NodeId user : model_.users(reader->outputs[0]))
+        for (std::size_t k = 0; k < model_.node(user).inputs.size(); ++k)
+          if (model_.node(user).inputs[k] == reader->outputs[0]) places.emplace_back(&model_.node(user), k);
+    }
+    return false;
   }
 
   const Graph& model_;
