@@ -1,3 +1,4 @@
+// NaN is looked for in every run and found in almost none: as fast as memory gives the numbers.
 #include "kernels/cpu/dnnl/pooling_nans.h"
 
 #include <algorithm>
@@ -7,17 +8,48 @@
 #include <limits>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/simd/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/dnnl/pooling_nans.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hone::kernels {
+namespace HWY_NAMESPACE {
+
+bool HoldsNan(const float* values, int64_t count) {
+  auto any = hn::IsNaN(hn::Zero(kF32));
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+    const auto a =
+        hn::Or(hn::IsNaN(hn::LoadU(kF32, values + i)), hn::IsNaN(hn::LoadU(kF32, values + i + kLanes)));
+    const auto b = hn::Or(hn::IsNaN(hn::LoadU(kF32, values + i + 2 * kLanes)),
+                          hn::IsNaN(hn::LoadU(kF32, values + i + 3 * kLanes)));
+    any = hn::Or(any, hn::Or(a, b));
+  }
+  for (; i < count; i += kLanes)
+    any = hn::Or(any, hn::IsNaN(load_up_to(values + i, std::min(kLanes, count - i))));
+  return !hn::AllFalse(kF32, any);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hone::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace hone::kernels {
 namespace {
+
+HWY_EXPORT(HoldsNan);
 
 bool holds_nan(const float* values, int64_t count) noexcept {
   std::atomic<bool> found = false;
   parallel_for(count, 32'768, [&](int64_t begin, int64_t end, int) {
-    int any = 0;
-#pragma omp simd reduction(| : any)
-    for (int64_t i = begin; i < end; ++i) any |= values[i] != values[i] ? 1 : 0;
-    if (any != 0) found = true;
+    if (HWY_DYNAMIC_DISPATCH(HoldsNan)(values + begin, end - begin)) found = true;
   });
   return found;
 }
@@ -86,3 +118,4 @@ void give_nans(const PoolingDesc& desc, const float* src, float* dst) noexcept {
 }
 
 }  // namespace hone::kernels
+#endif
