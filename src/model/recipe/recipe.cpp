@@ -335,6 +335,9 @@ Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& 
 }
 
 Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  std::error_code unknown;
+  if (std::filesystem::is_character_file(file, unknown))  // /dev/zero has no end
+    return invalid(fmt::format("{}: is a device, no recipe", file.string()));
   HONE_ASSIGN(const std::string text, read_file(file));
   return parse_recipe(text, file, overrides);
 }

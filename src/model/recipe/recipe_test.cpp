@@ -126,6 +126,7 @@ TEST(Recipe, SaysWhatIsMissing) {
   EXPECT_THAT(error_of("[model\n"), HasSubstr("r.toml:1:"));
   EXPECT_THAT(error_of("when = 2026-01-01\n"), HasSubstr("dates and times have no meaning here"));
   EXPECT_THAT(read_recipe("/nowhere/r.toml").error().message, HasSubstr("/nowhere/r.toml"));
+  EXPECT_EQ(read_recipe("/dev/zero").error().message, "/dev/zero: is a device, no recipe");
 }
 
 TEST(Recipe, LetsTheCommandLineSetAnyKey) {
