@@ -69,6 +69,9 @@ void remove_old(const fs::path& checkpoints, const fs::path& run, int64_t keep) 
 
 // The index's content, its own checksum tested.
 Result<IndexJson> read_index(const fs::path& path) {
+  std::error_code unknown;
+  if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown))  // a pipe would have us wait for ever
+    return corrupt(fmt::format("{}: is no file", path.string()));
   HONE_ASSIGN(const std::string text, read_file(path));
   IndexJson index = IndexJson::parse(text, nullptr, false);
   if (!index.is_object() || !index.contains("crc32c") || !index["crc32c"].is_string())

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
@@ -75,6 +76,9 @@ TEST_F(CheckpointFolder, NamesWhateverIsWrongWithAnIndex) {
     ASSERT_FALSE(read.ok()) << bad;
     EXPECT_THAT(read.error().message, HasSubstr("checkpoint.json"));
   }
+  fs::remove(index);
+  ASSERT_EQ(::mkfifo(index.c_str(), 0600), 0);  // reading it would wait for a writer
+  EXPECT_THAT(read_checkpoint(index.parent_path()).error().message, HasSubstr("checkpoint.json: is no file"));
 }
 
 TEST_F(CheckpointFolder, WriterTellsHowTheLastOneWent) {

@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "core/memory_budget.h"
 #include "core/scope.h"
 #include "core/units.h"
@@ -18,6 +19,7 @@
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
 #include "lab/training/describe_run.h"
+#include "lab/training/environment.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/run_log.h"
 #include "lab/training/run_summary.h"
@@ -106,6 +108,7 @@ class Trainer {
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
   Status save();
+  Status kept_in_spite_of(Error error);
   Status finish();
   Status write_model();
   Status write_trace();
@@ -125,6 +128,7 @@ class Trainer {
   std::size_t before_bytes_ = 0;  // of tensors, when the run began
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<const Descriptor> lock_;  // of the run folder
   runtime::TimingCache cache_;
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
@@ -238,23 +242,24 @@ Status Trainer::compile() {
   return {};
 }
 
-nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider,
-                                        const TrainingMemory& memory) {
-  return {{"schema", 1},
-          {"command", options.command},
-          {"when", trace::timestamp_now()},
-          {"device", options.device},
-          {"threads", provider.threads()},
-          {"memory", memory_json(memory)},
-          {"machine", machine_json(describe_machine())}};
-}
-
 Status Trainer::begin() {
-  if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
+  HONE_ASSIGN(lock_, lock_folder(options_.out));
+  const RunEnvironment environment{.command = options_.command,
+                                   .device = options_.device,
+                                   .threads = provider_->threads(),
+                                   .data = fingerprint_of(setup_.data),
+                                   .model = fingerprint_of(setup_.program.model.base),
+                                   .memory = result_.memory.predicted};
+  if (options_.resume) {
+    HONE_ASSIGN(const std::string other, compare_with_environment(options_.out, environment));
+    if (!other.empty()) note(other);
+    HONE_CHECK(resume());
+  } else if (fs::exists(options_.out / model::kRecipeFile)) {  // since the caller looked
+    return invalid(fmt::format("{}: holds another run; give another folder", options_.out.string()));
+  }
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(write_file(options_.out / "environment.json",
-                        environment_json(options_, *provider_, result_.memory.predicted).dump(2) + "\n"));
+  HONE_CHECK(write_environment(options_.out, environment));
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
@@ -278,7 +283,9 @@ Status Trainer::resume() {
   std::optional<Checkpoint> checkpoint = read_newest_checkpoint(options_.out, damaged);
   for (const std::string& what : damaged) note(what + "; the checkpoint before is used");
   if (!checkpoint) {
-    if (!damaged.empty()) return corrupt(fmt::format("{}: no checkpoint is whole", options_.out.string()));
+    if (!damaged.empty())
+      return corrupt(fmt::format("{}: no checkpoint is whole; begin anew with its {}", options_.out.string(),
+                                 model::kRecipeFile));
     note("no checkpoint was written yet: the run begins anew");
     return {};
   }
@@ -295,7 +302,9 @@ Status Trainer::loop() {
   while (step_ < setup_.steps) {
     HONE_CHECK(step());
     const bool last = step_ == setup_.steps;
-    if (is_time_for(recipe_.train.evaluate_every) && !last) HONE_CHECK(evaluate());
+    if (is_time_for(recipe_.train.evaluate_every) && !last) {
+      if (Status judged = evaluate(); !judged.ok()) return kept_in_spite_of(judged.error());
+    }
     if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
     if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
         (graph::larger_is_better(recipe_.objective.metric)
@@ -318,6 +327,13 @@ Status Trainer::take_batch(double& wait_s) {
   wait_s = seconds_since(begin_ns);
   const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
   return session_->write_batch(batch, *setup_.data.training);
+}
+
+// What was learnt so far is worth more than what cannot be judged.
+Status Trainer::kept_in_spite_of(Error error) {
+  HONE_CHECK(save());
+  HONE_CHECK(writer_->wait());
+  return error.within(fmt::format("step {}, which is saved", step_));
 }
 
 // The runs that are recorded are steps like any other.
@@ -377,13 +393,14 @@ Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)write_trace();
   recorder_.reset();
   session_.reset();  // its memory is needed for the plan that looks
-  const std::string where = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
-                                            *setup_.batches, *setup_.data.training, options_.out, step_);
+  const NonFinite found = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
+                                          *setup_.batches, *setup_.data.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
-  return invalid(fmt::format("step {}: {}; {}; {}. A lower learning rate, a warm-up or [train] clip may help",
-                             step_, what, where, kept));
+  return invalid(
+      fmt::format("step {}: {}; {}; {}{}", step_, what, found.where, kept,
+                  found.in_data ? "" : ". A lower learning rate, a warm-up or [train] clip may help"));
 }
 
 Status Trainer::evaluate() {
@@ -460,23 +477,32 @@ Status Trainer::write_trace() {
   return trace::write_run_folder(options_.out, info, profile.trace);
 }
 
+// Written first, judged then; what fails keeps nothing else from being tried. The error is the first.
 Status Trainer::finish() {
   result_.limiting_stage = data::stage_name(setup_.batches->counts().limiting_stage());
   for (const data::Damage& damage : setup_.batches->damages())
     note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
-  if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
-  HONE_CHECK(save());
-  HONE_CHECK(writer_->wait());
-  if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
+  Status first = save();
+  const auto also = [&](Status next) {
+    if (first.ok()) first = std::move(next);
+  };
+  also(writer_->wait());
+  if (result_.end != TrainingEnd::kStopped) {
+    also(write_model());
+    if (Status judged = evaluate(); !judged.ok())
+      also(judged.error().within("the run is saved, but its last evaluation failed"));
+  }
   count_memory();
-  HONE_CHECK(write_trace());
-  const analyze::RunEnd end = result_.end == TrainingEnd::kStopped  ? analyze::RunEnd::kStopped
-                              : result_.end == TrainingEnd::kTarget ? analyze::RunEnd::kTarget
-                                                                    : analyze::RunEnd::kDone;
-  if (const Status page = write_report(summary(end)); !page.ok())
+  also(write_trace());
+  analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed
+                                     : result_.end == TrainingEnd::kStopped ? analyze::RunEnd::kStopped
+                                     : result_.end == TrainingEnd::kTarget  ? analyze::RunEnd::kTarget
+                                                                            : analyze::RunEnd::kDone);
+  if (!first.ok()) run.failure = first.error().message;
+  if (const Status page = write_report(run); !page.ok() && first.ok())
     note(page.error().message + "; the run itself is whole, but has no page");
-  return {};
+  return first;
 }
 
 analyze::TrainingRun Trainer::summary(analyze::RunEnd end) const {
