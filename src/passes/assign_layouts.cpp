@@ -66,8 +66,8 @@ class Assigner {
 
  private:
   // The value of the new graph that holds `value` in `layout`: as it is, reordered before, or through a new
-  // Reorder.
-  ValueId in_layout(ValueId value, Layout layout) {
+  // Reorder. What no node makes is reordered for its first reader.
+  ValueId in_layout(ValueId value, Layout layout, const Node* reader = nullptr) {
     const ValueId native = native_of(value);
     if (builder_.type(native).layout == layout) return native;
     const auto key = std::pair(value, layout);
@@ -77,7 +77,10 @@ class Assigner {
                      fmt::format("{}.{}", graph_.value(value).name, layout_name(layout)));
     Node& node = builder_.mutable_node(builder_.value(made).producer);
     const graph::Value& source = graph_.value(value);
-    if (source.producer.valid()) node.provenance = graph_.node(source.producer).provenance;
+    if (source.producer.valid())
+      node.provenance = graph_.node(source.producer).provenance;
+    else if (reader != nullptr)
+      node.provenance = reader->provenance;
     return reordered_[key] = made;
   }
 
@@ -230,7 +233,7 @@ class Assigner {
   Status emit(const Node& original, Node node, Layout in) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i].valid())
-        node.inputs[i] = in_layout(original.inputs[i], input_layout(node, original, i, in));
+        node.inputs[i] = in_layout(original.inputs[i], input_layout(node, original, i, in), &original);
     }
     std::vector<std::string> names;
     std::vector<graph::TensorType> declared;

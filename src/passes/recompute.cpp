@@ -122,7 +122,8 @@ class Writer {
     }
     const std::size_t first = builder_.nodes().size();
     HONE_ASSIGN(const std::vector<ValueId> made, builder_.try_add(std::move(copy.node), names));
-    graph::mark_part(builder_, first, graph::StepPart::kBackward);
+    if (graph::part_of_step(source) != graph::StepPart::kNone)
+      graph::mark_part(builder_, first, graph::StepPart::kBackward);
     NodeId id;
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i].valid()) continue;

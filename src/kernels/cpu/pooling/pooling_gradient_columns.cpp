@@ -37,8 +37,8 @@ void MaxPoolColumns(const PoolingPlaces& p, int64_t width, const float* g, const
           each_tap(p, depth, rows, columns, width, [&](int64_t at, int32_t tap) HWY_ATTR {
             const VF v = load_up_to(x + at + c, left);
             const VI number = hn::Set(kI32, tap);
-            // The first is taken whatever it is, as where it is NaN.
-            const auto larger = hn::Gt(v, best);
+            // The first is taken whatever it is; NaN is, too, and stays.
+            const auto larger = hn::Or(hn::Gt(v, best), hn::IsNaN(v));
             best = tap == 0 ? v : hn::IfThenElse(larger, v, best);
             best_tap = tap == 0 ? number : hn::IfThenElse(hn::RebindMask(kI32, larger), number, best_tap);
           });
