@@ -172,6 +172,7 @@ TEST(TrainProgram, SaysInOneLineWhatIsWrong) {
   const fs::path recipe = write_recipe(folder);
   EXPECT_TRUE(is_one_line_error(run_hone({"train"}), {"which recipe?"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"train", folder / "none.toml"}), {"none.toml"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"train", "/dev/zero"}), {"it is a pipe or a device, not a file"}));
   EXPECT_TRUE(
       is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
                         {"[train] has no key 'bacth'; did you mean 'batch'?"}));

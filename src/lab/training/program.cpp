@@ -187,6 +187,11 @@ Status ProgramMaker::check_prediction(const graph::Graph& whole,
     return field.name == objective.target;
   });
   HONE_CHECK(graph::check_objective(objective, whole.type(output), labels->type));
+  const graph::MetricKind metric = objective.metric;
+  if ((metric == graph::MetricKind::kDice || metric == graph::MetricKind::kIou) && labels->type.rank() < 2)
+    return invalid(
+        fmt::format("[metric] kind: {} compares areas, but '{}' is one class a sample; take accuracy",
+                    graph::metric_names()[static_cast<std::size_t>(metric)], labels->name));
   if (auto axis = graph::class_axis(whole.type(output), labels->type); axis.ok())
     program_.classes = whole.type(output).shape()[static_cast<std::size_t>(*axis)];
   return {};

@@ -153,6 +153,10 @@ Status Trainer::begin() {
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
   HONE_CHECK(
       write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
+  if (!data_.classes.empty()) {
+    note(classes_text(data_.classes));
+    HONE_CHECK(write_classes(options_.out, data_.classes));
+  }
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
@@ -345,9 +349,11 @@ Status Trainer::write_trace() {
 
 Status Trainer::finish() {
   result_.limiting_stage = data::stage_name(batches_->counts().limiting_stage());
-  for (const data::Damage& damage : batches_->damages()) note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
+  for (const data::Loader* loader : {batches_.get(), validation_.get()})
+    for (const data::Damage& damage : loader ? loader->damages() : std::vector<data::Damage>())
+      note(fmt::format("left out: {}", damage.message));
   HONE_CHECK(save());
   HONE_CHECK(writer_->wait());
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());

@@ -113,7 +113,7 @@ Status RecipeReader::read_data(SectionReader s) {
   read_path(s, "data", "path", d.path);
   s.read("validation", d.validation, kBelowOne);
   s.read("seed", d.seed);
-  s.read("workers", d.workers, Range{0, 1024});
+  s.read("workers", d.workers, Range{0, 256});  // as many as data/loader.cpp takes
   const bool is_tokens = d.source == "text" || d.source == "tokens";
   if (synthetic || is_tokens) s.read("sizes", d.sizes);
   if (is_tokens) read_path(s, "data", "validation_path", d.validation_path);
@@ -147,7 +147,7 @@ Status RecipeReader::read_data(SectionReader s) {
     s.read("file_column", d.file_column);
     s.read("label_column", d.label_column);
   }
-  if (!is_tokens) s.read("cache_mb", d.cache_mb, kNotNegative);
+  if (!is_tokens) s.read("cache_mb", d.cache_mb, Range{0, 1e9});  // a petabyte
   if (!synthetic && !is_tokens) s.read("skip_damaged", d.skip_damaged);
   if (!is_tokens)
     if (const TomlValue* augment = s.child("augment"))
@@ -186,6 +186,10 @@ Status RecipeReader::read_metric(SectionReader s) {
   s.read("target", recipe_.train.target);
   if (recipe_.train.target && recipe_.objective.metric == graph::MetricKind::kNone)
     s.fail("target", "a target needs a metric: kind");
+  const RecipeData& d = recipe_.data;
+  const bool may_be_bytes = d.source == "tokens" || (d.source == "text" && d.tokenizer.empty());
+  if (recipe_.objective.metric == graph::MetricKind::kBitsPerByte && !may_be_bytes)
+    s.fail("kind", "bits-per-byte takes a token for a byte: it is of source text without a tokenizer");
   return s.finish();
 }
 
@@ -313,8 +317,8 @@ Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& 
 }
 
 Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
-  HONE_ASSIGN(const std::string text, read_file(file));
-  return parse_recipe(text, file, overrides);
+  HONE_ASSIGN(const auto mapped, MappedFile::open(file));
+  return parse_recipe(mapped->text(), file, overrides);
 }
 
 }  // namespace hone::model

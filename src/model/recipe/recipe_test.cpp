@@ -132,6 +132,14 @@ TEST(Recipe, LetsTheCommandLineSetAnyKey) {
   EXPECT_THAT(error_with("", {"name.x=1"}), ::testing::AnyOf(HasSubstr("name"), HasSubstr("no key")));
 }
 
+TEST(Recipe, RefusesWhatDataCannotDo) {
+  EXPECT_THAT(error_with("", {"data.workers=257"}), HasSubstr("must be at least 0 and at most 256"));
+  EXPECT_THAT(error_with("", {"data.cache_mb=9223372036854775807"}), HasSubstr("at most 1e+09"));
+  EXPECT_THAT(error_with("[metric]\nkind = \"bits-per-byte\"\n"),
+              HasSubstr("r.toml:10:1: bits-per-byte takes a token for a byte"));
+  EXPECT_THAT(read_recipe("/dev/zero").error().message, HasSubstr("'/dev/zero': it is a pipe or a device"));
+}
+
 TEST(Recipe, KeysOfASourceAreUnknownToOthers) {
   const std::string cells =
       "[model]\nzoo = \"unet\"\n[loss]\nkind = \"bce\"\n[train]\nsteps = 1\n[data]\nsource = \"cells\"\n";
