@@ -23,7 +23,7 @@ test-wheel: wheel  ## build the Python package and test it in an environment of 
 demo:  ## build, make a U-Net, run the whole loop on it, and name the report to open
 	@tools/demo
 
-demo-train:  ## build, and train a small U-Net on synthetic microscopy
+demo-train:  ## build, train a small U-Net on synthetic microscopy, and make its step faster
 	@tools/demo-train
 
 PREFIX ?= /usr/local

@@ -246,6 +246,8 @@ function(hone_benchmarks)
   target_link_libraries(bench_import PRIVATE hone_trace)
   add_executable(bench_loader ${CMAKE_SOURCE_DIR}/bench/data/loader_bench.cpp)  # as does this
   target_link_libraries(bench_loader PRIVATE hone_data)
+  add_executable(bench_training ${CMAKE_SOURCE_DIR}/bench/training/step_bench.cpp)  # and this
+  target_link_libraries(bench_training PRIVATE hone_lab)
   find_package(benchmark QUIET)
   if(NOT benchmark_FOUND)
     message(STATUS "hone: no Google Benchmark (libbenchmark-dev): the programs of bench/ are not built")

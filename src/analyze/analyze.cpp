@@ -245,6 +245,11 @@ CostContext context_of(const trace::Trace& trace, const Roofs& roofs, Subject su
   return context;
 }
 
+bool has_phases(const trace::Trace& trace) {
+  return std::any_of(trace.operators.begin(), trace.operators.end(),
+                     [](const trace::Operator& op) { return op.phase != trace::Phase::kUnknown; });
+}
+
 Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roofs,
                                     const AnalyzeOptions& options) {
   std::vector<StepWindow> steps = find_steps(trace, options.rank);
@@ -293,6 +298,8 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   analysis.targets = host_use_metrics(use, measured ? measured->unrecorded.median : analysis.step.ms.median);
   analysis.warnings = warnings_of(trace, profile, analysis);
   analysis.warnings.insert(analysis.warnings.end(), warnings_of_recorder.begin(), warnings_of_recorder.end());
+  // Plans of models have none: every operator serves the same end.
+  if (subject == Subject::kPlan && has_phases(trace)) analysis.phases = host_phases(trace, profile);
   if (subject != Subject::kPlan) {
     const bool device_missing = device_is_missing(trace);
     analysis.phases = host_phases(trace, profile);

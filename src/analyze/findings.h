@@ -624,6 +624,14 @@ struct LabResult {
   Estimate paired_after_ms;
 };
 
+// What a training step learns on the same batches from the same weights, as given and as changed; one value a step.
+struct LearningCurve {
+  std::string name;  // "loss", "gradient norm"
+  std::vector<double> unchanged, changed;
+  std::vector<double> disturbed;  // the unchanged step, from weights that differ in their last place
+  double allowed = 0;             // relative difference
+};
+
 // A part of what an experiment did itself, and how long it took on the wall.
 struct PhaseTime {
   std::string name;  // "choosing kernels"
@@ -656,6 +664,7 @@ struct LabReport {
   Analysis optimised;
   LabResult result;
   std::vector<NumericCheck> numerics;
+  std::vector<LearningCurve> curves = {};  // of a recipe; a model has none
   MemoryUse baseline_memory;
   MemoryUse optimised_memory;
   int baseline_operators = 0;     // of the model as given

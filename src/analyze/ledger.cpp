@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
@@ -200,6 +201,21 @@ std::vector<std::string> evidence_of(const CauseRule& rule, const trace::Trace& 
   return evidence;
 }
 
+// What a plan waited for, by the names that whoever recorded it gave the waits.
+void tell_waits(const trace::Trace& trace, Cause cause, double step_ms, std::vector<std::string>& evidence) {
+  std::map<std::string_view, double> waits_ms;
+  double steps = 0;
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    const trace::Span span = trace.spans.row(i);
+    if (span.category == trace::Category::kStep) ++steps;
+    if (span.step != trace::kNoStep && waiting_cause(span.category) == cause)
+      waits_ms[trace.name(span)] += static_cast<double>(span.duration_ns) * 1e-6;
+  }
+  for (const auto& [name, ms] : waits_ms)
+    evidence.push_back(
+        fmt::format("{}: {} a step on average", name, fixed_ms(ms / std::max(1.0, steps), step_ms)));
+}
+
 // One sample a step: each operator's time of that step as far as it belongs to the row.
 std::vector<double> samples_of(const Account& account, std::vector<double> waiting) {
   for (const Part& part : account.parts) {
@@ -230,6 +246,7 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
     Arguments arguments = row_arguments(trace, account, profile, cause);
     add_advice(program, !row.lines.empty(), arguments);
     row.evidence = evidence_of(rule, trace, account, profile);
+    if (subject == Subject::kPlan && !is_busy(cause)) tell_waits(trace, cause, profile.step_ms, row.evidence);
     tell_lines(row.lines, row.evidence);
     row.fix = fill(rule.fix.of(subject == Subject::kPlan ? trace::Framework::kHone : trace.meta.framework),
                    arguments);

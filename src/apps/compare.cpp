@@ -1,6 +1,7 @@
 // hone compare: two recordings (run folders, traces), or two models.
 #include "analyze/compare.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "core/file.h"
 #include "core/units.h"
 #include "lab/bench/compare_models.h"
+#include "lab/training/run_summary.h"
 #include "report/json.h"
 #include "report/terminal.h"
 #include "report/write.h"
@@ -144,7 +146,65 @@ Status compare_both_models(const CompareOptions& options) {
   return {};
 }
 
+// The folders that A or B names: itself, or several with commas between them.
+std::vector<std::string> folders_of(const std::string& path) {
+  std::error_code failed;
+  if (fs::exists(path, failed)) return {path};
+  std::vector<std::string> folders;
+  for (std::size_t from = 0; from <= path.size();) {
+    const std::size_t end = std::min(path.find(',', from), path.size());
+    if (end > from) folders.push_back(path.substr(from, end - from));
+    from = end + 1;
+  }
+  return folders;
+}
+
+bool are_trainings(const std::vector<std::string>& folders) {
+  return !folders.empty() && std::all_of(folders.begin(), folders.end(),
+                                         [](const std::string& f) { return lab::is_training_run(f); });
+}
+
+Result<std::vector<analyze::TrainingRun>> read_trainings(const std::vector<std::string>& folders) {
+  std::vector<analyze::TrainingRun> runs;
+  for (const std::string& folder : folders) {
+    HONE_ASSIGN(analyze::TrainingRun run, lab::read_training_run(folder));
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+Status compare_trainings(const CompareOptions& options, const std::vector<std::string>& a_folders,
+                         const std::vector<std::string>& b_folders) {
+  HONE_CHECK(check_for_recordings(options));
+  HONE_ASSIGN(const std::vector<analyze::TrainingRun> a, read_trainings(a_folders));
+  HONE_ASSIGN(const std::vector<analyze::TrainingRun> b, read_trainings(b_folders));
+  HONE_ASSIGN(const analyze::TrainingComparison comparison, analyze::compare_training(a, b));
+  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::compare_training_json(comparison)));
+  fmt::print("{}", report::compare_training_terminal(comparison, report::terminal_style(STDOUT_FILENO)));
+  if (options.out.empty()) return {};
+  HONE_ASSIGN(const fs::path page, report::write_training_comparison(options.out, comparison, a, b));
+  fmt::print("\nreport    {}\n", page.string());
+  return {};
+}
+
+// Of several folders each must be a training; which is not is named.
+Status check_all_trainings(const std::vector<std::string>& folders) {
+  if (folders.size() < 2) return {};
+  for (const std::string& folder : folders)
+    if (!lab::is_training_run(folder))
+      return invalid(fmt::format(
+          "{}: is no run folder of hone train; of several with commas between them each must be", folder));
+  return {};
+}
+
 Status run_compare(const CompareOptions& options, int& exit_code) {
+  const std::vector<std::string> a_folders = folders_of(options.a), b_folders = folders_of(options.b);
+  if (are_trainings(a_folders) && are_trainings(b_folders))
+    return compare_trainings(options, a_folders, b_folders);
+  HONE_CHECK(check_all_trainings(a_folders));
+  HONE_CHECK(check_all_trainings(b_folders));
+  if (a_folders.size() > 1 || b_folders.size() > 1)
+    return usage_error("several runs with commas between them are compared with trainings alone");
   HONE_ASSIGN(const bool a, is_recording(options.a));
   HONE_ASSIGN(const bool b, is_recording(options.b));
   if (a != b)
@@ -164,9 +224,10 @@ void add_compare_command(Program& program) {
       program.add("compare", "what changed between two traces, two runs or two models, by how much, how sure",
                   [options, &program] { return run_compare(*options, program.exit_code); });
   command
-      .positional(
-          "A", &options->a,
-          "a trace, a folder of ranks' traces, a run folder (of hone lab: DIR/baseline), or an ONNX model")
+      .positional("A", &options->a,
+                  "a trace, a folder of ranks' traces, a run folder (of hone lab: DIR/baseline; of hone "
+                  "train: several that "
+                  "differ in their seeds as DIR,DIR,…), or an ONNX model")
       .required();
   command.positional("B", &options->b, "another of the same kind").required();
   command.on_surplus(

@@ -10,6 +10,8 @@
 
 #include "apps/command.h"
 #include "apps/lab_program.h"
+#include "apps/lab_recipe.h"
+#include "apps/lab_shared.h"
 #include "apps/model_options.h"
 #include "apps/new_folder.h"
 #include "core/clock.h"
@@ -48,6 +50,7 @@ struct LabOptions {
   bool no_cache = false;
   bool no_overlap = false;
   std::vector<std::string> tried;      // changes of a program, as `lossy`
+  std::vector<std::string> set;        // of a recipe
   std::vector<std::string> arguments;  // after the first word of a program of somebody else's
 
   // Of a model.
@@ -68,6 +71,7 @@ Status check_options_of_program(const LabOptions& options) {
                                                 {"--input", !options.inputs.empty()},
                                                 {"--disable", !options.disabled.empty()},
                                                 {"--lossy", !options.lossy.empty()},
+                                                {"--set", !options.set.empty()},
                                                 {"--threads", options.threads != 0},
                                                 {"--device", options.device != LabOptions().device},
                                                 {"--no-cache", options.no_cache},
@@ -102,23 +106,6 @@ Status run_lab_on(const LabOptions& options, Program& program) {
   return run_lab_program(of_program, program);
 }
 
-// What ran, in each of the two run folders: DIR/baseline and DIR/optimised.
-Status write_run(const std::filesystem::path& folder, const analyze::LabReport& report,
-                 const trace::Trace& trace) {
-  trace::RunInfo info;
-  info.what = "lab";
-  info.command = report.reproduce.command;
-  info.when = report.environment.when;
-  info.machine = report.environment.machine;
-  info.device = report.environment.device;
-  info.model = report.model.path;
-  info.threads = report.environment.threads;
-  info.versions = report.environment.libraries;
-  info.versions.insert(info.versions.begin(), {"hone", report.environment.hone_version});
-  info.roofs = report.roofs;
-  return trace::write_run_folder(folder, info, trace);
-}
-
 lab::ExperimentOptions experiment_options(const LabOptions& options, const std::string& command) {
   lab::ExperimentOptions experiment;
   experiment.budget_s = options.budget_s > 0 ? options.budget_s : kBudget_s;
@@ -134,70 +121,59 @@ lab::ExperimentOptions experiment_options(const LabOptions& options, const std::
   return experiment;
 }
 
-Result<lab::Ceilings> find_ceilings(const std::string& device, const lab::Machine& machine,
-                                    ProgressBar& bar) {
-  lab::CeilingsOptions measure;
-  measure.quick = true;
-  measure.progress = [&](double done) {
-    bar.update(0, fmt::format("measuring roofs of {} ({:.0f} %)", device, done * 100));
-    return !interrupted();
-  };
-  return lab::load_or_measure_ceilings_of(device, machine, measure);
-}
-
-// The report first: an interrupted program has little time. Of an interrupted experiment there is no model: what
-// it had kept so far was not measured as a whole.
-Status write_results(const LabOptions& options, const lab::Experiment& result) {
-  const std::filesystem::path out(options.folder());
-  const bool whole = result.report.interrupted.empty();
-  HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, result.report));
-  if (!options.json.empty()) HONE_CHECK(write_file(options.json, report::lab_json(result.report)));
-  HONE_CHECK(write_run(out / "baseline", result.report, result.baseline_trace));
-  if (whole) {
-    HONE_CHECK(write_run(out / "optimised", result.report, result.optimised_trace));
-    HONE_CHECK(model::write_onnx(result.optimised, out / "optimised.onnx"));
-  }
-  fmt::print("{}", report::lab_terminal(result.report, report::terminal_style(STDOUT_FILENO)));
-  fmt::print("\nreport    {}\n", page.string());
-  if (whole) fmt::print("model     {}\n", (out / "optimised.onnx").string());
+// Options that say something of models alone.
+Status check_options_of_recipe(const LabOptions& options) {
+  const std::pair<const char*, bool> given[] = {{"--bind", !options.model.bindings.empty()},
+                                                {"--shape", !options.model.shapes.empty()},
+                                                {"--memory", !options.model.memory.empty()},
+                                                {"--plugin", !options.model.plugins.empty()},
+                                                {"--input", !options.inputs.empty()},
+                                                {"--try", !options.tried.empty()},
+                                                {"--wait", options.wait_s >= 0}};
+  for (const auto& [name, is_given] : given)
+    if (is_given) return usage_error(fmt::format("{}: is not for recipes; see --set", name));
+  if (!options.arguments.empty())
+    return usage_error(
+        fmt::format("'{}' is one too many: hone lab takes one recipe", options.arguments.front()));
   return {};
 }
 
-// Removes a folder that was not there before and that nothing was written to.
-class EmptyFolderRemover {
- public:
-  explicit EmptyFolderRemover(std::filesystem::path folder)
-      : folder_(std::move(folder)), was_there_(std::filesystem::exists(folder_)) {}
-  ~EmptyFolderRemover() {
-    std::error_code not_empty;  // then it stays
-    if (!was_there_) std::filesystem::remove(folder_, not_empty);
-  }
-  EmptyFolderRemover(const EmptyFolderRemover&) = delete;
-  EmptyFolderRemover& operator=(const EmptyFolderRemover&) = delete;
+Status run_lab_on_recipe(const LabOptions& options, Program& program) {
+  HONE_CHECK(check_options_of_recipe(options));
+  HONE_CHECK(check_threads(options.threads));
+  HONE_CHECK(check_passes("--disable", options.disabled));
+  HONE_CHECK(check_device(options.device));
+  LabRecipeOptions of_recipe;
+  of_recipe.recipe = options.model.path;
+  of_recipe.set = options.set;
+  of_recipe.out = options.folder();
+  of_recipe.json = options.json;
+  of_recipe.device = options.device;
+  of_recipe.threads = options.threads;
+  of_recipe.experiment = experiment_options(options, program.command_line);
+  HONE_CHECK(
+      check_lossy_passes("--lossy", {of_recipe.experiment.lossy.begin(), of_recipe.experiment.lossy.end()}));
+  return run_lab_recipe(of_recipe, program);
+}
 
- private:
-  std::filesystem::path folder_;
-  bool was_there_;
-};
-
-// What --budget promised and was not kept; empty where it was, roughly.
-std::string over_budget(const analyze::LabReport& report, double budget_s) {
-  constexpr double kRoughly = 1.5;
-  double seconds = 0;
-  for (const analyze::PhaseTime& phase : report.phases) seconds += phase.seconds;
-  if (seconds <= kRoughly * budget_s) return "";
-  return fmt::format(
-      "the experiment took {:.0f} s, past its --budget of {:g} s: choosing kernels, roofs and the fewest "
-      "runs "
-      "that can tell anything take what they take",
-      seconds, budget_s);
+// Of an interrupted experiment there is no model: what it had kept so far was not measured as a whole.
+Status write_results(const LabOptions& options, const lab::Experiment& result) {
+  const std::filesystem::path out(options.folder());
+  const std::filesystem::path model = out / "optimised.onnx";
+  HONE_CHECK(write_experiment(out, options.json, result));
+  if (!result.report.interrupted.empty()) return {};
+  HONE_CHECK(model::write_onnx(result.optimised, model));
+  fmt::print("model     {}\n", model.string());
+  return {};
 }
 
 Status run_lab(const LabOptions& options, Program& program) {
   if (is_program(options, program)) return run_lab_on(options, program);
+  if (options.model.path.ends_with(".toml")) return run_lab_on_recipe(options, program);
   if (!options.tried.empty())
     return usage_error("--try: is for programs, after --; see --lossy and --disable");
   if (options.wait_s >= 0) return usage_error("--wait: is for programs, after --");
+  if (!options.set.empty()) return usage_error("--set: is for recipes");
   if (!options.arguments.empty())
     return usage_error(
         fmt::format("'{}' is one too many: hone lab takes one model; write -- before a program",
@@ -220,16 +196,14 @@ Status run_lab(const LabOptions& options, Program& program) {
   ProgressBar bar("hone lab");
   const int64_t start = now_ns();
   HONE_ASSIGN(const lab::Ceilings ceilings, find_ceilings(options.device, machine, bar));
-  const analyze::PhaseTime roofs{"roofs", static_cast<double>(now_ns() - start) * 1e-9};
+  const double roofs_s = static_cast<double>(now_ns() - start) * 1e-9;
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
   };
   auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);
   if (!result.ok()) return result.error().within(options.model.path);
-  result->report.roofs_origin = lab::origin_of(ceilings);
-  for (const std::string& note : ceilings.notes) result->report.warnings.push_back("roofs: " + note);
-  result->report.phases.insert(result->report.phases.begin(), roofs);
+  describe_ceilings(ceilings, roofs_s, result->report);
   if (!assumed.empty())
     result->report.warnings.push_back(fmt::format("measured with {}; optimised.onnx is for that alone",
                                                   assumed_text(options.model, assumed)));
@@ -258,7 +232,7 @@ void add_lab_command(Program& program) {
   Command command =
       program.add("lab", "the whole loop: measure a model, explain its time, make it faster, prove it",
                   [options, &program] { return run_lab(*options, program); });
-  command.forms({"[OPTIONS] MODEL", "[OPTIONS] -- COMMAND..."});
+  command.forms({"[OPTIONS] MODEL.onnx", "[OPTIONS] RECIPE.toml", "[OPTIONS] -- COMMAND..."});
   options->model.add_to(command);
   add_device_to(command, &options->device);
   command.option("--out DIR", &options->out,
@@ -302,6 +276,8 @@ void add_lab_command(Program& program) {
               "of a program: the least time from its first step to the first recorded one in the baseline. "
               "Without it three seconds, and less in a second attempt where the program ended before")
       .not_negative();
+  command.option("--set KEY=VALUE", &options->set,
+                 "another value for a key of the recipe, as train.batch=64");
   command.option("--top N", &options->top, "operators to name").positive().with_default();
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--seed N", &options->seed, "of made-up inputs, and of random operators that have none")

@@ -44,16 +44,8 @@ Result<std::pair<std::string, std::string>> split_assignment(const std::string& 
 
 // "500M", "8G", "1.5G", "65536": bytes, in units of 1024.
 Result<std::size_t> bytes_of(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, failed] = std::from_chars(text.data(), end, value);
-  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-  const std::size_t power = std::string_view("KMGT").find(unit.empty() ? 'B' : unit[0]) + 1;  // 0: bytes
-  const bool known = unit.empty() || (power > 0 && (unit.size() == 1 || unit.substr(1) == "iB"));
-  const double bytes = value * std::pow(1024.0, static_cast<double>(power));
-  if (failed != std::errc() || !known || !(value > 0) || !(bytes < 1e18))
-    return usage_error(fmt::format("--memory: '{}' is no amount of memory; give one like 8G or 500M", text));
-  return static_cast<std::size_t>(bytes);
+  if (const auto bytes = parse_memory(text)) return *bytes;
+  return usage_error(fmt::format("--memory: '{}' is no amount of memory; give one like 8G or 500M", text));
 }
 
 }  // namespace

@@ -130,6 +130,17 @@ std::string_view end_name(lab::TrainingEnd end) {
                                             : "stopped";
 }
 
+nlohmann::ordered_json memory_report_json(const lab::TrainingMemoryReport& memory) {
+  return {{"predicted", lab::memory_json(memory.predicted)},
+          {"measured_bytes", memory.measured_bytes},
+          {"process_bytes", memory.resident_bytes},
+          {"limit_bytes", memory.limit.bytes},
+          {"limit", memory.limit.why},
+          {"without_recomputation_bytes", memory.kept_bytes},
+          {"recomputed_operators", memory.recomputed},
+          {"recomputed_flops_share", memory.more_flops}};
+}
+
 nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::TrainerOptions& options,
                                   const lab::TrainingResult& result) {
   nlohmann::ordered_json json = {{"schema", 1},
@@ -156,9 +167,15 @@ nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::Traine
                           {"value", e->metric}};
   json["model"] =
       result.model.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.model.string());
+  json["memory"] = memory_report_json(result.memory);
+  json["report"] = result.report.string();
   json["by_reference"] = nlohmann::ordered_json::array();
   for (const auto& [op, ms] : result.reference_ms) json["by_reference"].push_back({{"op", op}, {"ms", ms}});
   return json;
+}
+
+void print_report(const lab::TrainingResult& result, TrainingProgress& progress) {
+  if (!result.report.empty()) progress.print_line("report    " + result.report.string());
 }
 
 void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& result,
@@ -176,10 +193,12 @@ void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& re
   if (result.end == lab::TrainingEnd::kStopped) {
     progress.print_line(fmt::format("stopped behind step {} of {}; saved: hone train --resume {}",
                                     result.last.step, result.last.steps, options.out.string()));
+    print_report(result, progress);
     return;
   }
   progress.print_line(fmt::format("{} after {} steps in {}: {}", end_name(result.end), result.last.step,
                                   duration_text(result.seconds), result.model.string()));
+  print_report(result, progress);
 }
 
 Status run_train(const TrainOptions& options, Program& program) {
@@ -244,7 +263,10 @@ void add_train_command(Program& program) {
   add_device_to(command, &options->device);
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--json FILE", &options->json, "also write how it went to this file").written();
-  command.footer("SIGTERM and Ctrl-C let the step finish and save the run; a second one ends it at once.");
+  command.footer(
+      "SIGTERM and Ctrl-C let the step finish and save the run; a second one ends it at once. What a run "
+      "needs in "
+      "memory is said before its first step; --set train.memory=\"2 GiB\" bounds it.");
 }
 
 }  // namespace hone::apps

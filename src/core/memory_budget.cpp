@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cmath>
 #include <fstream>
 
 #include "core/units.h"
@@ -11,6 +13,7 @@ namespace {
 
 std::atomic<std::size_t> budget = 0;
 std::atomic<std::size_t> in_use = 0;
+std::atomic<std::size_t> peak = 0;
 
 std::string bytes_text(std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
@@ -45,6 +48,8 @@ OverMemoryBudget::OverMemoryBudget(std::size_t asked)
 void set_memory_budget(std::size_t bytes) { budget = bytes; }
 std::size_t memory_budget() { return budget; }
 std::size_t memory_in_use() { return in_use; }
+std::size_t memory_peak() { return peak; }
+void restart_memory_peak() { peak = in_use.load(); }
 
 void charge_memory(std::size_t bytes) {
   const std::size_t limit = budget.load(std::memory_order_relaxed);
@@ -52,6 +57,10 @@ void charge_memory(std::size_t bytes) {
   do {
     if (limit != 0 && (bytes > limit || before > limit - bytes)) throw OverMemoryBudget(bytes);
   } while (!in_use.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  std::size_t most = peak.load(std::memory_order_relaxed);
+  while (most < before + bytes &&
+         !peak.compare_exchange_weak(most, before + bytes, std::memory_order_relaxed)) {
+  }
 }
 
 void release_memory(std::size_t bytes) noexcept { in_use.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -63,6 +72,22 @@ std::size_t available_memory() {
                                           "/sys/fs/cgroup/memory/memory.usage_in_bytes")})
     if (group != 0) least = least == 0 ? group : std::min(least, group);
   return least;
+}
+
+std::optional<std::size_t> parse_memory(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, value);
+  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  const std::size_t power = std::string_view("KMGT").find(unit.empty() ? 'B' : unit[0]) + 1;  // 0: bytes
+  const std::string_view spelled = unit.empty() ? unit : unit.substr(1);
+  const bool known =
+      unit.empty() || unit == "B" || (power > 0 && (spelled.empty() || spelled == "iB" || spelled == "B"));
+  const double bytes = value * std::pow(1024.0, static_cast<double>(power));
+  if (failed != std::errc() || !known || !(value > 0) || !(bytes >= 1) || !(bytes < 1e18))
+    return std::nullopt;
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace hone

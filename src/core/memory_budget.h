@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace hone {
 
@@ -26,6 +28,9 @@ void set_memory_budget(std::size_t bytes);
 std::size_t memory_budget();
 // That tensors own now, with what the books about them take.
 std::size_t memory_in_use();
+// The most that they owned together since the last call of restart_memory_peak(), or since the program began.
+std::size_t memory_peak();
+void restart_memory_peak();
 
 // Throws OverMemoryBudget, charging nothing, where `bytes` more are over the budget.
 void charge_memory(std::size_t bytes);
@@ -34,5 +39,9 @@ void release_memory(std::size_t bytes) noexcept;
 // What this process could still take: of the machine, or of its container (cgroup) where that has less. 0:
 // not known.
 std::size_t available_memory();
+
+// What people write for an amount of memory: "8G", "500M", "2 GiB", "1.5GB"; a bare number is bytes. Units are powers of
+// 1024, whichever way they are spelled. nullopt for anything else.
+std::optional<std::size_t> parse_memory(std::string_view text);
 
 }  // namespace hone

@@ -52,6 +52,28 @@ TEST_F(MemoryBudget, RefusesWhatItHasNoRoomForAndGoesOnAfterwards) {
   EXPECT_TRUE(Tensor::try_make(DType::kU8, {100}).ok());
 }
 
+TEST_F(MemoryBudget, RemembersTheMostThatWasTakenAtOnce) {
+  restart_memory_peak();
+  const std::size_t before = memory_peak();
+  EXPECT_EQ(before, memory_in_use());
+  { const Tensor large(DType::kU8, {5'000'000}); }
+  const Tensor small(DType::kU8, {1000});
+  EXPECT_GE(memory_peak(), before + 5'000'000);
+  EXPECT_LT(memory_peak(), before + 5'001'000) << "the two were never there together";
+  restart_memory_peak();
+  EXPECT_EQ(memory_peak(), memory_in_use());
+}
+
+TEST_F(MemoryBudget, ReadsAmountsAsPeopleWriteThem) {
+  EXPECT_EQ(parse_memory("1000"), 1000u);
+  EXPECT_EQ(parse_memory("500M"), 500u << 20);
+  for (const char* text : {"2G", "2GiB", "2 GiB", "2 GB", "2048 MiB", "2097152K"})
+    EXPECT_EQ(parse_memory(text), std::size_t{2} << 30) << text;
+  EXPECT_EQ(parse_memory("1.5 KiB"), 1536u);
+  for (const char* text : {"", "much", "2 giga", "-3M", "0", "2G!", "G", "1e30G", "nan", "0.5"})
+    EXPECT_EQ(parse_memory(text), std::nullopt) << text;
+}
+
 TEST_F(MemoryBudget, HasNoLimitUnlessOneIsSet) {
   EXPECT_EQ(memory_budget(), 0u);
   EXPECT_GT(available_memory(), 0u);

@@ -203,6 +203,8 @@ std::vector<std::string>& Tensor::strings() {
   return *static_cast<std::vector<std::string>*>(writable_);
 }
 
+std::size_t Tensor::charged_bytes() const { return writable_ == nullptr ? 0 : bytes() + kBookkeeping; }
+
 Tensor Tensor::clone() const {
   if (!defined()) return {};
   if (dtype_ == DType::kString) return of_strings(shape_, strings());

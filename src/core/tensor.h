@@ -73,6 +73,9 @@ class Tensor {
   int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
   int64_t size() const { return size_; }
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * dtype_size(dtype_); }
+  // What the elements are charged to the process's memory budget (core/memory_budget.h), once for all copies that share
+  // them; 0 where they are borrowed.
+  std::size_t charged_bytes() const;
 
   const void* data() const { return data_; }
   void* data() { return writable(); }

@@ -23,13 +23,31 @@ bool follows_layout(const Node& node) {
   return is_group(node, graph::GroupKind::kPointwise) || graph::keeps_layout(node);
 }
 
+// The target's layout, or channels side by side without blocks: where a network that is trained has so few channels that
+// blocks would be filled up with zeros, in which every operator of the step would work.
+Layout layout_for(const graph::Graph& graph, Layout wanted) {
+  constexpr double kMostPadding = 1.1;  // elements that blocks take for each that counts
+  if (channel_block(wanted) == 1) return wanted;
+  double elements = 0, stored = 0;
+  bool trains = false;
+  for (const Node& node : graph.nodes()) {
+    trains |= node.op == "hone.ConvWeightGradient";
+    if (!is_convolution(node) || !graph.type(node.outputs[0]).is_static()) continue;
+    const Shape shape = graph.type(node.outputs[0]).shape();
+    if (shape.size() < 3 || shape[1] <= kFewChannels) continue;
+    elements += static_cast<double>(element_count(shape));
+    stored += static_cast<double>(storage_elements(shape, wanted));
+  }
+  return trains && stored > kMostPadding * elements ? Layout::kChannelsLast : wanted;
+}
+
 class Assigner {
  public:
   Assigner(const graph::Graph& graph, const PassContext& context)
       : graph_(graph),
         context_(context),
         builder_(graph.name()),
-        layout_(context.target.takes.convolution_layout) {}
+        layout_(layout_for(graph, context.target.takes.convolution_layout)) {}
 
   Result<PassOutcome> run() {
     for (ValueId input : graph_.inputs())
@@ -72,6 +90,7 @@ class Assigner {
   }
 
   Status place(const Node& node) {
+    if (node.op == "hone.ConvWeightGradient") return place_weight_gradient(node);
     for (const auto& [in, out] : choices(node)) {
       auto made = retyped(node, in, out);
       if (!made || !runs(*made, node, in)) continue;
@@ -84,11 +103,31 @@ class Assigner {
     return emit(node, node, Layout::kPlain);
   }
 
+  // Images and gradients as they come, the weight's gradient plain: the library brings them into formats of its own.
+  Status place_weight_gradient(const Node& node) {
+    std::vector<const graph::Value*> inputs;
+    std::vector<graph::TensorType> types;
+    for (const ValueId input : node.inputs) {
+      inputs.push_back(&graph_.value(input));
+      types.push_back(builder_.type(native_of(input)));
+    }
+    const std::vector<std::string> names{graph_.value(node.outputs[0]).name};
+    const auto alone = graph_of_one(node, inputs, types, names);
+    if (!alone.ok() || alone->nodes().empty() || !context_.target.runs(*alone, alone->nodes()[0]))
+      return emit(node, node, Layout::kPlain);
+    Node copy = node;
+    for (ValueId& input : copy.inputs) input = native_of(input);
+    const std::vector<graph::TensorType> declared{graph_.type(node.outputs[0])};
+    HONE_ASSIGN(const std::vector<ValueId> outputs, builder_.try_add(std::move(copy), names, declared));
+    native_[node.outputs[0]] = outputs[0];
+    return {};
+  }
+
   // Layouts of inputs and of the result worth trying, best first; none: plain.
   std::vector<std::pair<Layout, Layout>> choices(const Node& node) {
     const bool whole =
         std::all_of(node.outputs.begin(), node.outputs.end(), [](ValueId v) { return v.valid(); });
-    if (!whole || (node.outputs.size() != 1 && node.op != "Split") || !node.has_input(0)) return {};
+    if (!whole || !node.has_input(0)) return {};
     const graph::TensorType& out = graph_.type(node.outputs[0]);
     const graph::TensorType& in = graph_.type(node.inputs[0]);
     if (!lays_out(out.dtype) || !lays_out(in.dtype) || !out.is_static() || !in.is_static() || out.rank() < 4)
@@ -99,6 +138,8 @@ class Assigner {
         if (channel_block(layout_) == 1) return {{Layout::kPlain, layout_}, {layout_, layout_}};
         return {{Layout::kPlain, layout_}};
       }
+      if (out.shape()[1] <= kFewChannels && channel_block(layout_) > 1)
+        return {{layout_, Layout::kPlain}, {layout_, layout_}};
       return {{layout_, layout_}, {layout_, Layout::kPlain}};
     }
     if (!follows_layout(node)) return {};
@@ -136,7 +177,8 @@ class Assigner {
       const ValueId input = body.inputs()[i];
       graph::TensorType type = body.type(input);
       const bool anchor_input = convolution && body.nodes()[0].inputs[0] == input;
-      if (moves(node.inputs[i])) type.layout = convolution && !anchor_input ? out : in;
+      const bool weights = convolution && body.nodes()[0].inputs[1] == input;
+      if (moves(node.inputs[i]) && !weights) type.layout = convolution && !anchor_input ? out : in;
       map[input] = inner.input(body.value(input).name, type);
     }
     for (const Node& part : body.nodes()) {
@@ -165,6 +207,7 @@ class Assigner {
   // graph.
   Layout input_layout(const Node& node, const Node& original, std::size_t i, Layout in) const {
     if (!moves(original.inputs[i])) return Layout::kPlain;
+    if (!graph::is_group(node) && is_convolution(node) && i > 0) return Layout::kPlain;  // computed weights
     return graph::is_group(node) ? node.bodies[0]->type(node.bodies[0]->inputs()[i]).layout : in;
   }
 

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "core/units.h"
-#include "graph/buffer_assignment.h"
 #include "passes/rewrite.h"
 
 namespace hone::passes {
@@ -20,20 +19,19 @@ std::size_t count_without_place(const Graph& graph) {
       [](const graph::Value& value) { return !value.is_constant() && !graph::has_place(value.type); }));
 }
 
-// 0 for what owns its memory outside the arena.
+}  // namespace
+
 std::ptrdiff_t buffer_bytes(const graph::TensorType& type) {
   if (!graph::has_place(type)) return 0;
   return static_cast<std::ptrdiff_t>((type.storage_bytes() + kTensorAlignment - 1) / kTensorAlignment *
                                      kTensorAlignment);
 }
 
-// Operators whose kernels write over an operand that nothing reads afterwards.
 bool works_in_place(const Node& node) {
   return is_class(node, graph::OpClass::kPointwise) || is_class(node, graph::OpClass::kNormalization) ||
          node.op == "Softmax" || is_group(node, graph::GroupKind::kPointwise);
 }
 
-// Puts the next values of states where the plan will: over the states, by the kernels that can.
 void put_states_in_place(const Graph& graph, BufferAssignment& buffers) {
   for (const graph::StatePair& pair : graph.states()) buffers.try_next_in_place(pair);
   for (const graph::StatePair& pair : graph.states()) {
@@ -47,6 +45,8 @@ void put_states_in_place(const Graph& graph, BufferAssignment& buffers) {
                            next.output_index);
   }
 }
+
+namespace {
 
 // List scheduling: of the operators whose operands are there, the one that adds the fewest bytes to what is
 // alive comes next; of equals the one that came first in the given order. What reads a state before its next

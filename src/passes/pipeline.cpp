@@ -13,6 +13,7 @@
 #include "passes/fuse_attention.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
+#include "passes/fuse_relu_gradient.h"
 #include "passes/lower_precision.h"
 #include "passes/merge_common.h"
 #include "passes/merge_parallel.h"
@@ -22,6 +23,7 @@
 #include "passes/recognise_normalization.h"
 #include "passes/simplify_arithmetic.h"
 #include "passes/simplify_views.h"
+#include "passes/spell_out_gradients.h"
 #include "passes/unpack_weights.h"
 #include "passes/widen_half.h"
 
@@ -46,6 +48,9 @@ const std::vector<Pass>& pipeline() {
        "decode quantised constants once, where products take no quantised numbers", unpack_weights},
       {"widen_half", "widen", Numerics::kReassociating,
        "compute f16 and bf16 in f32, where products have no kernels for them", widen_half},
+      {"spell_out_gradients", "widen", Numerics::kReassociating,
+       "compute gradients of normalisations by ordinary operators, where there are no kernels for them",
+       spell_out_gradients},
       // What exporters spelled out, as the operators that have kernels: before folding and fusing take the
       // pieces.
       {"recognise_activations", "recognise", Numerics::kReassociating,
@@ -74,6 +79,8 @@ const std::vector<Pass>& pipeline() {
        "compute products of the same input as one, where its parts need no copy", merge_parallel},
       {"fuse_attention", "merge", Numerics::kExact,
        "let attention read queries, keys and values where one product left them", fuse_attention},
+      {"fuse_relu_gradient", "fuse", Numerics::kExact,
+       "let the gradient of a normalisation take that of the Relu behind it", fuse_relu_gradient},
       // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
       // rows of pixels apply epilogues slower than separate operators do.
       {"assign_layouts", "layout", Numerics::kReassociating,

@@ -360,4 +360,25 @@ inline analyze::Analysis hostile_device_analysis() {
   return analysis;
 }
 
+// Of a program of which too little is known to judge anything.
+inline analyze::Analysis unjudged_analysis() {
+  analyze::Analysis analysis;
+  analysis.subject = analyze::Subject::kHostProgram;
+  analysis.step = {{5, 5, 5}, 1, {5}, "ProfilerStep ranges", {}};
+  analysis.floor_known = false;
+  analysis.verdict.judged = false;
+  analysis.verdict.sentence = "Not judged: no roofs.";
+  analyze::LedgerRow row;
+  row.ms = 5;
+  row.share = 1;
+  analysis.ledger = {row};
+  analyze::TopOperator top;
+  top.rank = 1;
+  top.name = "autograd::engine::evaluate_function: ConvolutionBackward0";
+  top.kind = top.name;
+  top.roof = "unknown";
+  analysis.top = {top};
+  return analysis;
+}
+
 }  // namespace hone::report::fabricate

@@ -44,6 +44,7 @@ std::string lab_html(const analyze::LabReport& report) {
       html::timeline_part(report.baseline, after),
       html::passes_part(report),
       html::precision_part(report),
+      html::learning_part(report),
       html::numerics_part(report),
       html::facts_part(report),
   };
@@ -93,6 +94,26 @@ std::string program_html(const analyze::ProgramReport& report) {
   return page(fmt::format("{} · hone lab", shortened(command_text(report), 60)), body);
 }
 
+std::string training_html(const analyze::TrainingRun& run) {
+  std::vector<html::Section> sections = {html::learning_part(run), html::pace_part(run)};
+  if (run.recorded) {
+    sections.push_back(html::ledger_part(*run.recorded, nullptr));
+    sections.push_back(html::metrics_part(*run.recorded));
+    sections.push_back(html::top_part(*run.recorded, nullptr));
+    sections.push_back(html::roofline_part(run.roofs, *run.recorded, nullptr));
+    sections.push_back(html::timeline_part(*run.recorded, nullptr));
+  } else {
+    sections.push_back(html::no_steps_part(run));
+  }
+  sections.push_back(html::training_memory_part(run));
+  sections.push_back(html::recipe_part(run));
+  sections.push_back(html::training_facts_part(run));
+  Markup body = html::training_hero(run) + html::contents_list(sections);
+  if (run.recorded) body += html::warnings_part(run.recorded->warnings);
+  body += html::all_sections(sections) + footer(kVersion, "measured on the machine that ran it");
+  return page(fmt::format("{} · hone train", shortened(clean_utf8(run.name), 60)), body);
+}
+
 std::string compare_html(const analyze::Comparison& comparison) {
   const std::vector<html::Section> sections = {
       html::compare_causes_part(comparison),    html::compare_findings_part(comparison),
@@ -104,6 +125,24 @@ std::string compare_html(const analyze::Comparison& comparison) {
   body += tag("footer", fmt::format("Written by hone {}. The recordings are treated as independent samples; "
                                     "statistics cannot see what else the machines were doing.",
                                     kVersion));
+  return page("hone compare", body);
+}
+
+std::string compare_training_html(const analyze::TrainingComparison& comparison,
+                                  std::span<const analyze::TrainingRun> a,
+                                  std::span<const analyze::TrainingRun> b) {
+  const std::vector<html::Section> sections = {
+      html::compare_training_time_part(comparison),
+      html::compare_training_learning_part(comparison, a, b),
+      html::compare_training_recipe_part(comparison),
+  };
+  Markup body = html::compare_training_hero(comparison) + html::contents_list(sections);
+  body += html::warnings_part(comparison.caveats) + html::all_sections(sections);
+  body += tag(
+      "footer",
+      fmt::format("Written by hone {}. Intervals and tests are at 95 %; each row's test stands alone, and "
+                  "the verdict goes by the first row of learning.",
+                  kVersion));
   return page("hone compare", body);
 }
 

@@ -159,6 +159,17 @@ Json numerics(const std::vector<analyze::NumericCheck>& rows) {
   return list;
 }
 
+Json curves(const std::vector<analyze::LearningCurve>& all) {
+  Json list = Json::array();
+  for (const analyze::LearningCurve& curve : all)
+    list.push_back({{"name", curve.name},
+                    {"unchanged", curve.unchanged},
+                    {"disturbed", curve.disturbed},
+                    {"changed", curve.changed},
+                    {"allowed", curve.allowed}});
+  return list;
+}
+
 Json change(double a_ms, double b_ms, const analyze::Difference& difference) {
   return {{"a_ms", a_ms},
           {"b_ms", b_ms},
@@ -192,6 +203,7 @@ std::string lab_json(const analyze::LabReport& report) {
                {"result", whole ? result_json(report) : Json()},
                {"interrupted", whole ? Json() : Json(report.interrupted)},
                {"numerics", numerics(report.numerics)},
+               {"curves", curves(report.curves)},
                {"model_info", model_info(report.model)},
                {"environment", environment_json(report.environment)},
                {"roofs", trace::roofs_to_json(report.roofs)},

@@ -6,6 +6,7 @@
 #include "analyze/compare.h"
 #include "analyze/findings.h"
 #include "analyze/program_report.h"
+#include "analyze/training/compare_training.h"
 
 namespace hone::report {
 
@@ -13,5 +14,6 @@ std::string lab_json(const analyze::LabReport& report);           // report.json
 std::string explain_json(const analyze::Analysis& analysis);      // explain.json
 std::string program_json(const analyze::ProgramReport& report);   // lab.json
 std::string compare_json(const analyze::Comparison& comparison);  // compare.json
+std::string compare_training_json(const analyze::TrainingComparison& comparison);
 
 }  // namespace hone::report

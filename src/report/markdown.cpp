@@ -113,7 +113,7 @@ std::string lab_markdown(const analyze::LabReport& report) {
     out +=
         fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n{} {}\n\n",
                     ratio_text(report.result.speedup), report.result.pairs, estimate_ms(step_before(report)),
-                    estimate_ms(step_after(report)), baseline_note(), speedup_note());
+                    estimate_ms(step_after(report)), baseline_note(report), speedup_note());
   out += before_and_after(report);
   out += "## Where the time went\n\n" + ledger(report.baseline) + "## Top operators before\n\n" +
          top(report.baseline);

@@ -7,6 +7,7 @@
 #include "analyze/compare.h"
 #include "analyze/findings.h"
 #include "analyze/program_report.h"
+#include "analyze/training/compare_training.h"
 
 namespace hone::report {
 
@@ -23,5 +24,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
 std::string explain_terminal(const analyze::Analysis& analysis, const TerminalStyle& style);
 std::string program_terminal(const analyze::ProgramReport& report, const TerminalStyle& style);
 std::string compare_terminal(const analyze::Comparison& comparison, const TerminalStyle& style);
+std::string compare_training_terminal(const analyze::TrainingComparison& comparison,
+                                      const TerminalStyle& style);
 
 }  // namespace hone::report

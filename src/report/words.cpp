@@ -139,26 +139,39 @@ std::string roofs_doubt(const analyze::RoofsOrigin& origin) {
       fmt::join(origin.doubtful, ", "));
 }
 
+// Whether the result still means what the baseline does.
+std::string numbers_clause(const analyze::LabReport& report) {
+  const bool passed = report.result.passed;
+  const std::string error = error_text(report.result.max_rel_err);
+  if (is_training(report)) {
+    const std::size_t steps = report.curves.front().unchanged.size();
+    return passed
+               ? fmt::format("loss and gradients take the same course over {} steps, within {}", steps, error)
+               : fmt::format("loss or gradients take another course over {} steps (relative difference {})",
+                             steps, error);
+  }
+  return passed ? fmt::format("its outputs agree with the reference to {}", error)
+                : fmt::format("its outputs do not agree with the reference (relative error {})", error);
+}
+
 LabHeadline lab_headline(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
   if (!report.interrupted.empty()) return partial_headline(report, name);
   const double before_ms = step_before(report).median, after_ms = step_after(report).median;
   const std::string before = fixed_ms(before_ms, before_ms), after = fixed_ms(after_ms, after_ms);
-  std::string numbers =
-      result.passed
-          ? fmt::format("its outputs agree with the reference to {}", error_text(result.max_rel_err))
-          : fmt::format("its outputs do not agree with the reference (relative error {})",
-                        error_text(result.max_rel_err));
+  const std::string numbers = numbers_clause(report);
+  if (is_training(report)) name = "A step of " + name;
   if (!result.passed)
     return {"Not accepted.",
             fmt::format("{} would take {} instead of {}, but {}.", name, after, before, numbers), Tone::kBad};
   if (result.pairs == 0)
     return {
         "Nothing was kept.",
-        fmt::format("{} takes {}; no pass that was tried is known to make it faster. The model is as it was: "
-                    "there is no result to measure against it.",
-                    name, before),
+        fmt::format(
+            "{} takes {}; no pass that was tried is known to make it faster. The {} is as it was: there is "
+            "no result to measure against it.",
+            name, before, is_training(report) ? "step" : "model"),
         Tone::kNeutral};
   if (result.speedup.low > 1)
     return {fmt::format("{:.2f}× faster{}.", result.speedup.median, kept_passes(report)),
@@ -365,7 +378,13 @@ std::string peak_text(const analyze::LabReport& report) {
       format_bytes(peak));
 }
 
-std::string_view baseline_note() {
+bool is_training(const analyze::LabReport& report) { return !report.curves.empty(); }
+
+std::string_view baseline_note(const analyze::LabReport& report) {
+  if (is_training(report))
+    return "Before is the recipe's step with one kernel for each operator, in the plain layout, the fastest "
+           "in timing. "
+           "hone train itself makes every change below that is not lossy, unless the recipe says otherwise.";
   return "Before is the model as its file has it, run by hone: one kernel for each operator, in the plain "
          "layout, the fastest in timing. Other runtimes rewrite models, too: hone bench --against ort "
          "compares with one.";

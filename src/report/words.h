@@ -116,8 +116,11 @@ std::string gain_text(const analyze::LedgerRow& row, double step_ms);
 // What the process took at its peak.
 std::string peak_text(const analyze::LabReport& report);
 
+// Whether the report is of a training step rather than of a model.
+bool is_training(const analyze::LabReport& report);
+
 // What "before" stands for, so that nobody takes it for another runtime's time.
-std::string_view baseline_note();
+std::string_view baseline_note(const analyze::LabReport& report);
 
 // Which runs the speed-up, the steps and their parts are of.
 std::string_view speedup_note();

@@ -34,12 +34,29 @@ Result<std::filesystem::path> write_program_report(const std::filesystem::path& 
   return folder / "report.html";
 }
 
+Result<std::filesystem::path> write_training_report(const std::filesystem::path& folder,
+                                                    const analyze::TrainingRun& run) {
+  HONE_CHECK(make_folder(folder));
+  HONE_CHECK(write_file(folder / "report.html", training_html(run)));
+  return folder / "report.html";
+}
+
 Result<std::filesystem::path> write_comparison(const std::filesystem::path& folder,
                                                const analyze::Comparison& comparison) {
   HONE_CHECK(make_folder(folder));
   HONE_CHECK(write_file(folder / "compare.json", compare_json(comparison)));
   HONE_CHECK(write_file(folder / "compare.md", compare_markdown(comparison)));
   HONE_CHECK(write_file(folder / "compare.html", compare_html(comparison)));
+  return folder / "compare.html";
+}
+
+Result<std::filesystem::path> write_training_comparison(const std::filesystem::path& folder,
+                                                        const analyze::TrainingComparison& comparison,
+                                                        std::span<const analyze::TrainingRun> a,
+                                                        std::span<const analyze::TrainingRun> b) {
+  HONE_CHECK(make_folder(folder));
+  HONE_CHECK(write_file(folder / "compare.json", compare_training_json(comparison)));
+  HONE_CHECK(write_file(folder / "compare.html", compare_training_html(comparison, a, b)));
   return folder / "compare.html";
 }
 

@@ -235,19 +235,20 @@ Plan::~Plan() = default;
 const Graph& Plan::graph() const { return state_->graph; }
 std::span<const PlanStep> Plan::steps() const { return state_->steps; }
 
-PlanMemory Plan::memory() const {
-  const Graph& graph = state_->graph;
+PlanMemory Plan::State::memory() const {
   PlanMemory memory;
-  memory.arena_bytes = state_->arena.placement.arena_bytes;
-  memory.arena_lower_bound = state_->arena.placement.lower_bound;
-  memory.weights_bytes = state_->weights_bytes;
-  memory.host_bytes = state_->host_arena.placement.arena_bytes;
+  memory.arena_bytes = arena.placement.arena_bytes;
+  memory.arena_lower_bound = arena.placement.lower_bound;
+  memory.weights_bytes = weights_bytes;
+  memory.host_bytes = host_arena.placement.arena_bytes;
   for (const graph::StatePair& pair : graph.states())
     memory.state_bytes += graph.type(graph.state_input(pair)).storage_bytes();
-  for (const graph::StatePair& pair : state_->moves.copied)
+  for (const graph::StatePair& pair : moves.copied)
     memory.state_copy_bytes += graph.type(graph.state_input(pair)).storage_bytes();
   return memory;
 }
+
+PlanMemory Plan::memory() const { return state_->memory(); }
 
 graph::PlanChoices Plan::choices() const {
   graph::PlanChoices choices;

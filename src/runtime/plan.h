@@ -86,6 +86,12 @@ struct PlanMemory {
   std::size_t state_copy_bytes = 0;  // copied when a run ends: states that could not be updated in place
 };
 
+// What a plan would be, before it takes any memory.
+struct PlanForecast {
+  PlanMemory memory;
+  std::vector<PlanStep> steps;
+};
+
 class Plan {
  public:
   // Whatever has static types runs on the provider's device. Everything else (control flow, extents known only
@@ -94,6 +100,10 @@ class Plan {
   // steps.
   static Result<std::unique_ptr<Plan>> compile(graph::Graph graph, const Provider& provider,
                                                const PlanOptions& options = {});
+  // What compile() would make of it, to the byte as long as the same kernels are chosen: they are chosen, and every value
+  // gets its place, but no memory of the device is taken. No error for what has no room there.
+  static Result<PlanForecast> forecast(graph::Graph graph, const Provider& provider,
+                                       const PlanOptions& options = {});
   ~Plan();
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;

@@ -296,21 +296,26 @@ Status Plan::State::plan_arenas(const BufferAssignment& buffers) {
           [&](const Section&) { return std::optional<std::size_t>(step.lane); });
   }
   HONE_CHECK(plan_moves(buffers));
-  HONE_CHECK(place(arena, device->name(), device->capacity()));
-  return place(host_arena, "the host", HostDevice().capacity());
+  arena.placement = plan_memory(arena.lifetimes);
+  host_arena.placement = plan_memory(host_arena.lifetimes);
+  return {};
 }
 
-Status Plan::State::place(Arena& of, std::string_view where, std::size_t capacity) {
-  of.placement = plan_memory(of.lifetimes);
-  if (of.placement.arena_bytes <= capacity) return {};
-  return invalid(
-      fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller shapes, or "
-                  "allow more with --memory",
-                  format_bytes(static_cast<double>(of.placement.arena_bytes)), where,
-                  format_bytes(static_cast<double>(capacity))));
+Status Plan::State::check_room() const {
+  const auto check = [](const Arena& of, std::string_view where, std::size_t capacity) -> Status {
+    if (of.placement.arena_bytes <= capacity) return {};
+    return invalid(
+        fmt::format("a plan of it takes {} of memory, more than there is on {} ({}); give smaller shapes, or "
+                    "allow more with --memory",
+                    format_bytes(static_cast<double>(of.placement.arena_bytes)), where,
+                    format_bytes(static_cast<double>(capacity))));
+  };
+  HONE_CHECK(check(arena, device->name(), device->capacity()));
+  return check(host_arena, "the host", HostDevice().capacity());
 }
 
 Status Plan::State::allocate() {
+  HONE_CHECK(check_room());
   HONE_ASSIGN(queue, device->make_queue());
   HONE_ASSIGN(arena.memory, device->allocate(arena.placement.arena_bytes + kTensorAlignment));
   // Touch the pages now: the first run is not where they should be mapped. 0xff is a NaN in every float
@@ -400,9 +405,22 @@ void Plan::State::place_outputs() {
   }
 }
 
-void Plan::State::resolve_arguments() {
+void Plan::State::count_weights() {
   std::vector<bool> counted(graph.values().size(), false);
-  for (const PlanStep& step : steps) weights_bytes += step.packed_bytes;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    weights_bytes += steps[s].packed_bytes;
+    const Node& node = graph.node(steps[s].node);
+    for (std::size_t i = 0; i < node.inputs.size() && !steps[s].on_host; ++i) {
+      const ValueId id = node.inputs[i];
+      if (!id.valid() || !kernels[s]->reads(i) || counted[id.index] || !graph.value(id).is_constant())
+        continue;
+      counted[id.index] = true;
+      weights_bytes += graph.type(id).storage_bytes();
+    }
+  }
+}
+
+void Plan::State::resolve_arguments() {
   inputs.resize(steps.size());
   outputs.resize(steps.size());
   for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -411,9 +429,6 @@ void Plan::State::resolve_arguments() {
       const ValueId id = node.inputs[i];
       const bool read = id.valid() && !steps[s].on_host && kernels[s]->reads(i);
       inputs[s].push_back(read ? addresses[id.index] : nullptr);
-      if (!read || counted[id.index] || !graph.value(id).is_constant()) continue;
-      counted[id.index] = true;
-      weights_bytes += graph.type(id).storage_bytes();
     }
     for (ValueId id : node.outputs) outputs[s].push_back(id.valid() ? writable[id.index] : nullptr);
     arguments.push_back({inputs[s], outputs[s],
@@ -426,6 +441,36 @@ Error interrupted_choice() {
   return {ErrorCode::kCancelled, "interrupted while kernels were chosen; nothing was written"};
 }
 
+Status Plan::State::decide(const Provider& provider, const PlanOptions& options, BufferAssignment& buffers) {
+  if (options.choices != nullptr) HONE_CHECK(check_choices(graph, *options.choices));
+  PlanOptions complete = options;
+  if (!complete.keep_going && options.progress) {
+    complete.keep_going = [this, &progress = options.progress] {
+      const auto& nodes = graph.nodes();
+      return progress(at_node, nodes.size(), at_node < nodes.size() ? nodes[at_node].name : "");
+    };
+  }
+  if (complete.step_bytes == 0) complete.step_bytes = step_bytes(graph);
+  // Nodes of one signature are measured once, whether or not the caller keeps measurements.
+  TimingCache of_this_plan;
+  if (complete.cache == nullptr) complete.cache = &of_this_plan;
+  HONE_CHECK(make_kernels(provider, complete, buffers));
+  HONE_CHECK(overlap(provider, complete, buffers));
+  find_parts();
+  find_last_reads();
+  share_buffers(buffers);
+  count_weights();
+  return plan_arenas(buffers);
+}
+
+Result<PlanForecast> Plan::forecast(Graph graph, const Provider& provider, const PlanOptions& options) {
+  HONE_ASSIGN(graph, with_host_border(std::move(graph)));
+  State state(std::move(graph), provider.device());
+  BufferAssignment buffers(state.graph);
+  HONE_CHECK(state.decide(provider, options, buffers));
+  return PlanForecast{state.memory(), std::move(state.steps)};
+}
+
 Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provider,
                                             const PlanOptions& options) {
   HONE_ASSIGN(graph, with_host_border(std::move(graph)));
@@ -433,26 +478,8 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   auto state = std::make_unique<State>(std::move(graph), provider.device());
   state->check_numbers = options.check_numbers;
   state->marks = options.marks;
-  if (options.choices != nullptr) HONE_CHECK(check_choices(state->graph, *options.choices));
   BufferAssignment buffers(state->graph);
-  PlanOptions complete = options;
-  if (!complete.keep_going && options.progress) {
-    complete.keep_going = [&progress = options.progress, &made = *state] {
-      const auto& nodes = made.graph.nodes();
-      return progress(made.at_node, nodes.size(),
-                      made.at_node < nodes.size() ? nodes[made.at_node].name : "");
-    };
-  }
-  if (complete.step_bytes == 0) complete.step_bytes = step_bytes(state->graph);
-  // Nodes of one signature are measured once, whether or not the caller keeps measurements.
-  TimingCache of_this_plan;
-  if (complete.cache == nullptr) complete.cache = &of_this_plan;
-  HONE_CHECK(state->make_kernels(provider, complete, buffers));
-  HONE_CHECK(state->overlap(provider, complete, buffers));
-  state->find_parts();
-  state->find_last_reads();
-  state->share_buffers(buffers);
-  HONE_CHECK(state->plan_arenas(buffers));
+  HONE_CHECK(state->decide(provider, options, buffers));
   HONE_CHECK(state->allocate());
   HONE_CHECK(state->place_constants(buffers));
   state->place_values(buffers);

@@ -46,6 +46,8 @@ struct Plan::State {
   }
 
   // --- making ---
+  // Everything that a plan decides: kernels, order, places. Takes no memory of the device.
+  Status decide(const Provider& provider, const PlanOptions& options, graph::BufferAssignment& buffers);
   Status make_kernels(const Provider& provider, const PlanOptions& options,
                       const graph::BufferAssignment& buffers);
   // Kernels that are compiled, as many at a time as there are cores.
@@ -68,7 +70,9 @@ struct Plan::State {
   Status plan_moves(const graph::BufferAssignment& buffers);
   Result<Chosen> choose(const graph::Node& node, Tuner& tuner) const;
   Status plan_arenas(const graph::BufferAssignment& buffers);
-  Status place(Arena& of, std::string_view where, std::size_t capacity);
+  Status check_room() const;  // for what plan_arenas() has placed
+  PlanMemory memory() const;
+  void count_weights();
   Arena& arena_of(graph::ValueId value) { return graph.type(value).device.is_host() ? host_arena : arena; }
   Status allocate();
   Status place_constants(const graph::BufferAssignment& buffers);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/memory_budget.h"
 #include "core/scope.h"
 #include "graph/builder.h"
 #include "graph/text.h"
@@ -60,6 +61,28 @@ TEST_P(PlanOnDevices, ReadsWhatARunMadeOfWhatWasWritten) {
   ASSERT_TRUE((*plan)->finish().ok());
   EXPECT_TRUE(same_tensor(*(*plan)->read(0), three(10, 20, 32)));
   EXPECT_TRUE(same_tensor(*(*plan)->read(1), three(10, 20, 30))) << "a constant that is an output";
+}
+
+TEST_P(PlanOnDevices, IsForetoldWithoutTakingMemory) {
+  PlanOptions options;
+  options.autotune = false;
+  const std::size_t before = memory_in_use();
+  restart_memory_peak();
+  GraphBuilder b("large");
+  ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{256, 256}));
+  for (int i = 0; i < 3; ++i) x = b.add("MatMul", {x, b.add("Softmax", {x}, {{"axis", int64_t{-1}}})});
+  b.output(x);
+  const graph::Graph graph = *std::move(b).finish();
+  const auto forecast = Plan::forecast(graph, *provider_, options);
+  ASSERT_TRUE(forecast.ok()) << forecast.error().message;
+  EXPECT_LT(memory_peak() - before, 256 * 256 * 4u) << "not one of its values";
+  const auto plan = Plan::compile(graph, *provider_, options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(forecast->memory.arena_bytes, (*plan)->memory().arena_bytes);
+  EXPECT_EQ(forecast->memory.weights_bytes, (*plan)->memory().weights_bytes);
+  ASSERT_EQ(forecast->steps.size(), (*plan)->steps().size());
+  for (std::size_t i = 0; i < forecast->steps.size(); ++i)
+    EXPECT_EQ(forecast->steps[i].scratch_bytes, (*plan)->steps()[i].scratch_bytes);
 }
 
 TEST_P(PlanOnDevices, OutlivesItsProvider) {

@@ -35,13 +35,34 @@ Category category_of(ScopeListener::Kind kind) {
   return Category::kOther;
 }
 
-// Numbers the steps in order of time and gives every other span the step in which it starts.
-void assign_steps(SpanTable& spans) {
+std::vector<std::size_t> steps_by_start(const SpanTable& spans) {
   std::vector<std::size_t> steps;
   for (std::size_t i = 0; i < spans.size(); ++i)
     if (spans.category[i] == Category::kStep) steps.push_back(i);
-  std::sort(steps.begin(), steps.end(),
-            [&](std::size_t a, std::size_t b) { return spans.start_ns[a] < spans.start_ns[b]; });
+  std::sort(steps.begin(), steps.end(), [&](std::size_t a, std::size_t b) {
+    if (spans.start_ns[a] != spans.start_ns[b]) return spans.start_ns[a] < spans.start_ns[b];
+    return spans.duration_ns[a] > spans.duration_ns[b];
+  });
+  return steps;
+}
+
+void make_inner_steps_regions(Trace& trace) {
+  int64_t end = -1;
+  for (const std::size_t row : steps_by_start(trace.spans)) {
+    const Span step = trace.spans.row(row);
+    if (step.start_ns >= end) {
+      end = step.end_ns();
+      continue;
+    }
+    // By a device's clock, read from here, it may end a little later than what holds it.
+    trace.spans.category[row] = Category::kRegion;
+    trace.spans.name[row] = trace.strings.intern("plan");
+  }
+}
+
+// Numbers the steps in order of time and gives every other span the step in which it starts.
+void assign_steps(SpanTable& spans) {
+  const std::vector<std::size_t> steps = steps_by_start(spans);
   std::vector<int64_t> starts;
   for (std::size_t k = 0; k < steps.size(); ++k) {
     spans.step[steps[k]] = static_cast<int32_t>(k);
@@ -105,7 +126,7 @@ void ScopeRecorder::forget_since(int64_t ns) {
     while (!buffer->records.empty() && buffer->records.back().start_ns >= ns) buffer->records.pop_back();
 }
 
-Trace ScopeRecorder::take(Meta meta, std::vector<Operator> operators, const std::vector<std::string>& regions,
+Trace ScopeRecorder::take(Meta meta, std::vector<Operator> operators, const std::vector<Region>& regions,
                           const std::string& process_name) const {
   std::lock_guard lock(mutex_);
   Trace trace;
@@ -116,7 +137,7 @@ Trace ScopeRecorder::take(Meta meta, std::vector<Operator> operators, const std:
   StringId step_name = trace.strings.intern("step");
   std::vector<StringId> operator_names, region_names;
   for (const Operator& op : trace.operators) operator_names.push_back(trace.strings.intern(op.name));
-  for (const std::string& region : regions) region_names.push_back(trace.strings.intern(region));
+  for (const Region& region : regions) region_names.push_back(trace.strings.intern(region.name));
   for (const auto& buffer : buffers_) {
     std::string name = buffer->tid == pid ? "main thread" : fmt::format("thread {}", buffer->tid);
     TrackId track = trace.add_track({TrackKind::kThread, name, process, pid, buffer->tid, 0, -1});
@@ -129,12 +150,14 @@ Trace ScopeRecorder::take(Meta meta, std::vector<Operator> operators, const std:
         span.op = {record.id};
         span.name = operator_names[record.id];
       } else if (record.kind == Kind::kRegion) {
-        span.name =
-            record.id < region_names.size() ? region_names[record.id] : trace.strings.intern("region");
+        const bool known = record.id < region_names.size();
+        span.name = known ? region_names[record.id] : trace.strings.intern("region");
+        if (known) span.category = regions[record.id].category;
       }
       trace.spans.add(span);
     }
   }
+  make_inner_steps_regions(trace);
   assign_steps(trace.spans);
   return trace;
 }

@@ -13,6 +13,12 @@
 
 namespace hone::trace {
 
+// What a kRegion mark stands for.
+struct Region {
+  std::string name;
+  Category category = Category::kRegion;  // of its spans: a wait says what for
+};
+
 class ScopeRecorder final : public ScopeListener {
  public:
   // `capacity` is the number of spans that each thread can record.
@@ -30,8 +36,9 @@ class ScopeRecorder final : public ScopeListener {
 
   // The spans recorded so far, as a trace: kOperator ids are rows of `operators`, kRegion ids index
   // `regions`, kStep spans are numbered in order of time, and every span belongs to the step in which it
-  // starts. Call after recording has stopped.
-  Trace take(Meta meta, std::vector<Operator> operators, const std::vector<std::string>& regions,
+  // starts. A step within another (a plan's run, in a step that also waits for its input) is a region of that.
+  // Call after recording has stopped.
+  Trace take(Meta meta, std::vector<Operator> operators, const std::vector<Region>& regions,
              const std::string& process_name) const;
 
  private:

@@ -24,12 +24,28 @@ TEST(ScopeRecorder, PutsEverySpanIntoTheStepInWhichItStarts) {
   recorder.on_span(Kind::kStep, 0, 100, 200);
   recorder.on_span(Kind::kRegion, 0, 310, 320);
   recorder.on_span(Kind::kStep, 0, 300, 400);
-  Trace trace = recorder.take({}, two_operators(), {"bind inputs"}, "test");
+  Trace trace = recorder.take({}, two_operators(), {{"bind inputs"}}, "test");
   ASSERT_TRUE(trace.validate().ok());
   ASSERT_EQ(trace.spans.size(), 6u);
   EXPECT_EQ(trace.spans.step, (std::vector<int32_t>{kNoStep, 0, 0, 0, 1, 1}));
   EXPECT_EQ(trace.name(trace.spans.row(2)), "relu");
   EXPECT_EQ(trace.name(trace.spans.row(4)), "bind inputs");
+}
+
+TEST(ScopeRecorder, StepsWithinAStepArePartsOfIt) {
+  ScopeRecorder recorder;
+  recorder.on_span(Kind::kRegion, 0, 10, 40);
+  recorder.on_span(Kind::kOperator, 0, 50, 90);
+  recorder.on_span(Kind::kStep, 0, 45, 95);
+  recorder.on_span(Kind::kStep, 0, 5, 100);
+  recorder.on_span(Kind::kStep, 0, 100, 110);
+  const Trace trace = recorder.take({}, two_operators(), {{"input: decode", Category::kInput}}, "test");
+  ASSERT_TRUE(trace.validate().ok());
+  EXPECT_EQ(trace.spans.category,
+            (std::vector<Category>{Category::kInput, Category::kOperator, Category::kRegion, Category::kStep,
+                                   Category::kStep}));
+  EXPECT_EQ(trace.spans.step, (std::vector<int32_t>{0, 0, 0, 0, 1}));
+  EXPECT_EQ(trace.name(trace.spans.row(2)), "plan");
 }
 
 TEST(ScopeRecorder, KeepsThreadsApart) {

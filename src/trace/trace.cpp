@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, kCategoryCount> kCategoryNames = {
 };
 
 constexpr std::array<std::string_view, kPhaseCount> kPhaseNames = {
-    "unknown", "forward", "backward", "optimizer", "data", "communication",
+    "unknown", "forward", "loss", "backward", "optimizer", "data", "communication",
 };
 
 bool in_range(uint32_t index, std::size_t size) { return index < size; }

@@ -59,8 +59,8 @@ enum class Category : uint8_t {
 inline constexpr int kCategoryCount = 16;
 
 // Which part of a training step an operator serves.
-enum class Phase : uint8_t { kUnknown, kForward, kBackward, kOptimizer, kData, kCommunication };
-inline constexpr int kPhaseCount = 6;
+enum class Phase : uint8_t { kUnknown, kForward, kLoss, kBackward, kOptimizer, kData, kCommunication };
+inline constexpr int kPhaseCount = 7;
 std::string_view phase_name(Phase phase);  // "forward"; "unknown"
 std::optional<Phase> phase_from_name(std::string_view name);
 

@@ -83,6 +83,36 @@ TEST(BatchNormalization, ByGivenStatisticsEveryFormAgrees) {
   }
 }
 
+TEST(BatchNormalization, InTrainingEveryFormAgrees) {
+  for (const Shape& shape : {Shape{5, 6}, Shape{2, 6, 33}, Shape{3, 6, 5, 7}, Shape{1, 6, 1, 4000}}) {
+    SCOPED_TRACE(shape_text(shape));
+    compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+      return b.add_many("BatchNormalization",
+                        {fresh(b, shape), f32_constant(b, {6}), f32_constant(b, {6}, 2),
+                         f32_constant(b, {6}, 3), f32_constant(b, {6}, 4)},
+                        3, {{"training_mode", int64_t{1}}, {"momentum", 0.7F}});
+    });
+    for (const bool relu : {false, true})
+      compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+        std::vector<ValueId> inputs{fresh(b, shape), fresh(b, shape), f32_constant(b, {6})};
+        if (relu) inputs.push_back(fresh(b, shape));
+        return b.add_many("hone.BatchNormalizationGradient", inputs, 3, {{"epsilon", 0.1F}});
+      });
+  }
+}
+
+TEST(LayerNormalization, GradientsOfEveryFormAgree) {
+  for (const Shape& shape : {Shape{5, 6}, Shape{2, 7, 6}, Shape{300, 5, 2, 3}}) {
+    SCOPED_TRACE(shape_text(shape));
+    const bool deep = shape.size() == 4;
+    compare_all_kernels([&](GraphBuilder& b) -> std::vector<ValueId> {
+      return b.add_many("hone.LayerNormalizationGradient",
+                        {fresh(b, shape), fresh(b, shape), f32_constant(b, deep ? Shape{2, 3} : Shape{6})}, 3,
+                        {{"axis", int64_t{deep ? -2 : -1}}, {"epsilon", 0.1F}});
+    });
+  }
+}
+
 struct AttentionCase {
   Shape q, k, v;
   Attributes attributes;

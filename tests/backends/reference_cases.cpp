@@ -199,6 +199,8 @@ void add_images(ReferenceCases& c) {
   c.add("LRN", {x}, {{"size", int64_t{3}}});
   const Operand channel = f32({4});
   c.add("BatchNormalization", {x, channel, channel, channel, channel});
+  c.add("hone.BatchNormalizationGradient", {x, x, channel, x}, {}, 3);
+  c.add("hone.LayerNormalizationGradient", {f32({3, 8}), f32({3, 8}), f32({8})}, {}, 3);
   c.add("InstanceNormalization", {x, channel, channel});
   c.add("GroupNormalization", {x, channel, channel}, {{"num_groups", int64_t{2}}});
   c.add_each({"LayerNormalization", "RMSNormalization"}, {f32({3, 8}), f32({8})});

@@ -101,6 +101,21 @@ TEST(NormalizationGradient, OfLayersOverTheLastAxes) {
   check_gradient({{2, 3, 4}, {3, 4}}, node("RMSNormalization", {{"axis", int64_t{-2}}, {"epsilon", 0.1f}}));
 }
 
+// Higher derivatives, and what the operators mean where a provider has no kernel for them.
+TEST(NormalizationGradient, OfItselfByOrdinaryOperators) {
+  for (const std::size_t read : {0, 1, 2}) {
+    SCOPED_TRACE(read);
+    const auto part = [&](const char* op, const Attributes& attributes) -> Build {
+      return [=](GraphBuilder& b, const Values& v) { return b.add_many(op, v, 3, attributes)[read]; };
+    };
+    const Attributes wide{{"epsilon", 0.1f}};
+    check_gradient({{3, 5}, {3, 5}, {5}}, part("hone.LayerNormalizationGradient", wide));
+    check_gradient({{3, 2, 4}, {3, 2, 4}, {2}}, part("hone.BatchNormalizationGradient", wide));
+    check_gradient({{3, 2, 4}, {3, 2, 4}, {2}, {3, 2, 4}}, part("hone.BatchNormalizationGradient", wide),
+                   kPositive);
+  }
+}
+
 TEST(NormalizationGradient, OfLayersThroughTheirStatistics) {
   const Attributes in_doubles{{"stash_type", dtype_to_onnx(DType::kF64)}};
   for (const std::size_t read : {0, 1, 2, 3}) {  // one output, or all of them

@@ -203,6 +203,19 @@ const PassCase kPassCases[] = {
       %rb: f32[*] = Relu(%b)
       return %ra, %rb
     })"},
+    {"spell_out_gradients", "of_batches_in_a_type_without_kernels",
+     R"((%g: f64[2,3,4], %x: f64[2,3,4], %s: f64[3]) {
+      %dx: f64[*], %ds: f64[*], %db: f64[*] = hone.BatchNormalizationGradient(%g, %x, %s)
+      return %dx, %ds, %db
+    })"},
+    {"fuse_relu_gradient", "behind_a_normalization",
+     R"((%g: f32[2,3,4], %x: f32[2,3,4], %s: f32[3], %r: f32[2,3,4]) {
+      %zero: f32[] = constant dense(0.0)
+      %above: bool[*] = Greater(%r, %zero)
+      %h: f32[*] = Where(%above, %g, %zero)
+      %dx: f32[*], %ds: f32[*], %db: f32[*] = hone.BatchNormalizationGradient(%h, %x, %s)
+      return %dx, %ds, %db
+    })"},
     {"fuse_attention", "operands_out_of_one_matrix", R"((%x: f32[2,4,24]) {
       %widths: i64[3] = constant dense(8, 8, 8)
       %q: f32[*], %k: f32[*], %v: f32[*] = Split(%x, %widths) {axis = -1}

@@ -7,10 +7,11 @@
 namespace hone::graph {
 namespace {
 
-// Nothing passes where x ≤ 0, also where the gradient is infinite or NaN.
+// Nothing passes where x ≤ 0, also where the gradient is infinite or NaN. The result says where that is as well as x, which
+// then need not be kept.
 Status relu_rule(GradientContext& c) {
-  const ValueId zero = c.scalar(0, c.input(0));
-  c.set(0, c.choose(c.add("Greater", {c.input(0), zero}), c.gradient(), zero));
+  const ValueId zero = c.scalar(0, c.output(0));
+  c.set(0, c.choose(c.add("Greater", {c.output(0), zero}), c.gradient(), zero));
   return {};
 }
 

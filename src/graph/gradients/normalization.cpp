@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "graph/gradients/context.h"
+#include "graph/gradients/spelled_out.h"
 
 namespace hone::graph {
 namespace {
@@ -26,7 +27,7 @@ struct Normalized {
   ValueId normal;   // x̂
 };
 
-Normalized normalized(GradientContext& c, ValueId x, const Ints& axes, double epsilon) {
+Normalized normalized(NodeEmitter& c, ValueId x, const Ints& axes, double epsilon) {
   const ValueId centred = c.minus(x, c.averaged(x, axes));
   const ValueId variance = c.averaged(c.times(centred, centred), axes);
   const ValueId inverse =
@@ -35,7 +36,7 @@ Normalized normalized(GradientContext& c, ValueId x, const Ints& axes, double ep
 }
 
 // ∂x of x̂, where h flows into it: (h - mean(h) - x̂ · mean(h · x̂)) / deviation.
-ValueId through_normalized(GradientContext& c, const Normalized& x, ValueId h, const Ints& axes) {
+ValueId through_normalized(NodeEmitter& c, const Normalized& x, ValueId h, const Ints& axes) {
   const ValueId along = c.times(x.normal, c.averaged(c.times(h, x.normal), axes));
   return c.times(c.minus(c.minus(h, c.averaged(h, axes)), along), x.inverse);
 }
@@ -61,6 +62,21 @@ ValueId through_statistics(GradientContext& c, const Normalized& x, DType wide) 
   return sum;
 }
 
+// Whether one operator does it: the result alone is read, and scale and bias have the extents of the normalized axes.
+bool is_plain_layer(const GradientContext& c, int64_t first) {
+  for (std::size_t i = 1; i < c.node().outputs.size(); ++i)
+    if (c.gradient(i).valid()) return false;
+  const TensorType& x = c.type(c.input(0));
+  for (std::size_t i = 1; i < c.input_count(); ++i) {
+    const TensorType& type = c.type(c.input(i));
+    if (type.dtype != x.dtype || !type.is_static() || type.rank() != x.rank() - first ||
+        !std::equal(type.dims->begin(), type.dims->end(), x.dims->begin() + first,
+                    [](const Dim& a, const Dim& b) { return a.same_as(b); }))
+      return false;
+  }
+  return true;
+}
+
 // y = x̂ · scale + bias over the last axes.
 Status layer_normalization_rule(GradientContext& c) {
   HONE_CHECK(expect_rank(c));
@@ -68,6 +84,13 @@ Status layer_normalization_rule(GradientContext& c) {
   const DType dtype = type.dtype;
   const DType wide = statistics_type(dtype);
   HONE_ASSIGN(const int64_t first, normalize_axis(c.attributes().integer("axis", -1), type.rank()));
+  if (is_plain_layer(c, first)) {
+    const float epsilon = c.attributes().real("epsilon", 1e-5f);
+    const auto made = c.add_many("hone.LayerNormalizationGradient", {c.gradient(), c.input(0), c.input(1)}, 3,
+                                 {{"axis", first}, {"epsilon", epsilon}});
+    for (std::size_t i = 0; i < c.input_count(); ++i) c.set(i, made[i]);
+    return {};
+  }
   Ints over(static_cast<std::size_t>(type.rank() - first));
   std::iota(over.begin(), over.end(), first);
   const Normalized x = normalized(c, c.cast(c.input(0), wide), over, c.attributes().real("epsilon", 1e-5f));
@@ -110,7 +133,7 @@ Status rms_normalization_rule(GradientContext& c) {
 }
 
 // One value a channel, in a shape that broadcasts to [N, C, …].
-ValueId by_channel(GradientContext& c, ValueId value, int64_t rank, DType wide) {
+ValueId by_channel(NodeEmitter& c, ValueId value, int64_t rank, DType wide) {
   Ints axes{0};
   for (int64_t i = 2; i < rank; ++i) axes.push_back(i);
   const ValueId narrow = c.cast(value, wide);
@@ -166,6 +189,12 @@ ValueId through_running(GradientContext& c, const Normalized& x, int64_t rank, D
   return sum;
 }
 
+bool reads_running(const GradientContext& c) {
+  for (std::size_t i = 1; i < c.node().outputs.size(); ++i)
+    if (c.gradient(i).valid()) return true;
+  return false;
+}
+
 Status batch_normalization_rule(GradientContext& c) {
   HONE_CHECK(expect_rank(c));
   const int64_t rank = c.type(c.input(0)).rank();
@@ -177,19 +206,28 @@ Status batch_normalization_rule(GradientContext& c) {
   }
   Ints over{0};
   for (int64_t i = 2; i < rank; ++i) over.push_back(i);
-  const Normalized x = normalized(c, c.cast(c.input(0), wide), over, c.attributes().real("epsilon", 1e-5f));
-  ValueId through = through_running(c, x, rank, wide);
+  const float epsilon = c.attributes().real("epsilon", 1e-5f);
+  ValueId through = kNoValue;
   if (c.gradient().valid()) {
-    const ValueId g = c.cast(c.gradient(), wide);
-    set_scale_and_bias(c, g, x.normal, rank);
-    if (c.wants(0)) {
-      const ValueId h = c.times(g, by_channel(c, c.input(1), rank, wide));
-      const ValueId part = through_normalized(c, x, h, over);
-      through = through.valid() ? c.plus(through, part) : part;
-    }
+    const auto made = c.add_many("hone.BatchNormalizationGradient", {c.gradient(), c.input(0), c.input(1)}, 3,
+                                 {{"epsilon", epsilon}});
+    c.set(1, made[1]);
+    c.set(2, made[2]);
+    through = made[0];
   }
-  if (through.valid()) c.set(0, c.cast(through, dtype));
+  if (reads_running(c)) {
+    const Normalized x = normalized(c, c.cast(c.input(0), wide), over, epsilon);
+    const ValueId part = c.cast(through_running(c, x, rank, wide), dtype);
+    through = through.valid() ? c.plus(through, part) : part;
+  }
+  if (through.valid()) c.set(0, through);
   return {};
+}
+
+Ints all_but_channels(int64_t rank) {
+  Ints axes{0};
+  for (int64_t i = 2; i < rank; ++i) axes.push_back(i);
+  return axes;
 }
 
 // [N, C, …] as [N, groups, all else], in which a group is normalized.
@@ -243,11 +281,63 @@ Status mean_variance_rule(GradientContext& c) {
   return {};
 }
 
+// dx, dscale and dbias of g, x and the scale, which varies along the axes that are not in `over` where `channels`, along
+// those that are otherwise.
+std::vector<ValueId> spelled_out_norm(NodeEmitter& c, ValueId g, ValueId x, ValueId scale, const Ints& over,
+                                      const Ints& summed, double epsilon, bool channels) {
+  const DType dtype = c.type(x).dtype, wide = statistics_type(dtype);
+  const int64_t rank = c.rank_of(x);
+  const Normalized n = normalized(c, c.cast(x, wide), over, epsilon);
+  g = c.cast(g, wide);
+  const ValueId factor = channels ? by_channel(c, scale, rank, wide) : c.cast(scale, wide);
+  const auto total = [&](ValueId value) {
+    if (summed.empty()) return c.cast(value, c.type(scale).dtype);
+    const int64_t keeps = rank < 2 ? 1 : 0;  // [N] has one channel
+    return c.cast(c.add("ReduceSum", {value, c.ints(summed)}, {{"keepdims", keeps}}), c.type(scale).dtype);
+  };
+  return {c.cast(through_normalized(c, n, c.times(g, factor), over), dtype), total(c.times(g, n.normal)),
+          total(g)};
+}
+
+Status through_spelled_out(GradientContext& c) {
+  return c.set_through([](GradientContext& context, const std::vector<ValueId>& inputs) {
+    return spelled_out(context, context.node(), inputs);
+  });
+}
+
 }  // namespace
+
+Result<std::vector<ValueId>> spelled_out(NodeEmitter& c, const Node& node,
+                                         const std::vector<ValueId>& inputs) {
+  const ValueId x = inputs[1], scale = inputs[2];
+  ValueId g = inputs[0];
+  if (!c.type(x).has_rank())
+    return unsupported(
+        fmt::format("unsupported: {} of a tensor whose rank is not known, in other nodes", node.op));
+  const int64_t rank = c.type(x).rank();
+  const double epsilon = node.attributes.real("epsilon", 1e-5F);
+  if (node.op == "hone.BatchNormalizationGradient") {
+    if (inputs.size() > 3)
+      g = c.choose(c.add("Greater", {inputs[3], c.scalar(0, inputs[3])}), g, c.scalar(0, g));
+    const Ints axes = all_but_channels(rank);
+    return spelled_out_norm(c, g, x, scale, axes, axes, epsilon, true);
+  }
+  HONE_ASSIGN(const int64_t first, normalize_axis(node.attributes.integer("axis", -1), rank));
+  Ints over(static_cast<std::size_t>(rank - first)), before(static_cast<std::size_t>(first));
+  std::iota(over.begin(), over.end(), first);
+  std::iota(before.begin(), before.end(), 0);
+  return spelled_out_norm(c, g, x, scale, over, before, epsilon, false);
+}
+
+bool can_be_spelled_out(const Node& node) {
+  return node.op == "hone.BatchNormalizationGradient" || node.op == "hone.LayerNormalizationGradient";
+}
 
 void add_normalization_gradients(OpTable& table) {
   table.set_gradient("BatchNormalization", batch_normalization_rule);
   table.set_gradient("LayerNormalization", layer_normalization_rule);
+  table.set_gradient("hone.BatchNormalizationGradient", through_spelled_out);
+  table.set_gradient("hone.LayerNormalizationGradient", through_spelled_out);
   table.set_gradient("RMSNormalization", rms_normalization_rule);
   table.set_gradient("GroupNormalization", group_normalization_rule);
   table.set_gradient("InstanceNormalization", group_normalization_rule);

@@ -38,6 +38,35 @@ Status infer_batch_normalization(InferContext& context) {
   return {};
 }
 
+// Of g, x and the scale: dx, dscale, dbias. A Relu's result may follow, which says where g counts.
+Status infer_batch_normalization_gradient(InferContext& context) {
+  HONE_CHECK(expect_float(context));
+  const TensorType& x = context.input(1);
+  for (const std::size_t i : {std::size_t{0}, std::size_t{3}}) {
+    if (i >= context.input_count()) continue;
+    if (auto merged = merge_types(x, context.input(i)); !merged.ok())
+      return merged.error().within(fmt::format("input {} is not as input 1, x", i));
+  }
+  HONE_CHECK(infer::expect_rank(context, 2, 1));
+  context.set_output(0, x);
+  context.set_output(1, context.input(2));
+  context.set_output(2, context.input(2));
+  return {};
+}
+
+// Of g, x and the scale, which has the extents of the axes that are normalized: dx, dscale, dbias.
+Status infer_layer_normalization_gradient(InferContext& context) {
+  HONE_CHECK(expect_float(context));
+  const TensorType& x = context.input(1);
+  if (auto merged = merge_types(x, context.input(0)); !merged.ok())
+    return merged.error().within("input 0 is not as input 1, x");
+  if (x.has_rank()) HONE_CHECK(infer::axis(context, "axis", -1, x.rank()));
+  context.set_output(0, x);
+  context.set_output(1, context.input(2));
+  context.set_output(2, context.input(2));
+  return {};
+}
+
 Status infer_channel_normalization(InferContext& context) {
   HONE_CHECK(expect_float(context));
   HONE_CHECK(infer::expect_rank_at_least(context, 0, 2));
@@ -98,7 +127,36 @@ void add_normalization_ops(OpTable& table) {
        .attributes = {{"epsilon", kFloat}, {"momentum", kFloat}, {"training_mode", kInt}},
        .infer = infer_batch_normalization,
        .flops = batch_normalization_flops,
+       .layouts = LayoutRule::kKept,
        .summary = "normalization by running (inference) or batch statistics (training) of each channel"});
+  // Mean and variance again (4), two sums over g (3), then the result (5).
+  table.add(
+      {.name = "hone.BatchNormalizationGradient",
+       .op_class = OpClass::kNormalization,
+       .min_inputs = 3,
+       .max_inputs = 4,
+       .min_outputs = 3,
+       .max_outputs = 3,
+       .attributes = {{"epsilon", kFloat}},
+       .infer = infer_batch_normalization_gradient,
+       .flops = infer::per_input<12>,
+       .layouts = LayoutRule::kKept,
+       .summary =
+           "the gradients of input, scale and bias of a BatchNormalization in training, of its output's "
+           "gradient (where it is behind a Relu: where that is above 0), its input and scale"});
+  table.add(
+      {.name = "hone.LayerNormalizationGradient",
+       .op_class = OpClass::kNormalization,
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .min_outputs = 3,
+       .max_outputs = 3,
+       .attributes = {{"axis", kInt}, {"epsilon", kFloat}},
+       .infer = infer_layer_normalization_gradient,
+       .flops = infer::per_input<12>,
+       .summary =
+           "the gradients of input, scale and bias of a LayerNormalization, of its output's gradient, its "
+           "input and scale"});
   // An element is added to the mean (1) and the variance (3), then normalized and scaled (4).
   table.add({.name = "InstanceNormalization",
              .op_class = OpClass::kNormalization,

@@ -171,6 +171,7 @@ void add_pooling_ops(OpTable& table) {
              .attributes = pool_attributes({{"storage_order", kInt}}),
              .infer = infer_pool_gradient,
              .flops = pool_gradient_flops,
+             .layouts = LayoutRule::kKept,
              .summary = "the gradient of MaxPool's input, of its output's and that input: each goes to the "
                         "element that was taken"});
   table.add({.name = "hone.AveragePoolGradient",

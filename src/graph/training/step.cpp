@@ -8,6 +8,7 @@
 
 #include "graph/builder.h"
 #include "graph/differentiate.h"
+#include "graph/training/step_part.h"
 
 namespace hone::graph {
 namespace {
@@ -98,9 +99,12 @@ class StepMaker {
   Result<Graph> make() {
     HONE_ASSIGN(output_, judged_output(micro_, options_.objective.output));
     add_data();
+    mark_part(builder_, 0, StepPart::kForward);
     HONE_CHECK(add_shared_inputs());
     HONE_CHECK(add_micro_batches());
+    const std::size_t first = builder_.nodes().size();
     add_update();
+    mark_part(builder_, first, StepPart::kOptimizer);
     return std::move(builder_).finish();
   }
 
@@ -196,8 +200,15 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   for (const ValueId id : micro_.inputs())
     if (const BatchField* field = field_that_feeds(options_, micro_.value(id).name); field != nullptr)
       map[id] = data_.at(field->name)[at];
+  std::size_t first = builder_.nodes().size();
+  const auto end_part = [&](StepPart part) {
+    mark_part(builder_, first, part);
+    first = builder_.nodes().size();
+  };
   HONE_CHECK(copies.add(map));
+  end_part(StepPart::kForward);
   HONE_ASSIGN(const ValueId loss, loss_of(map.at(output_), data_.at(options_.objective.target)[at]));
+  end_part(StepPart::kLoss);
   std::vector<ValueId> xs;
   for (const TrainedParameter& p : trained_) xs.push_back(p.value);
   HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, loss, xs));
@@ -205,7 +216,9 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
     ValueId& sum = trained_[i].gradient;
     sum = sum.valid() ? builder_.add("Add", {sum, gradients[i]}, {}, "micro.gradient") : gradients[i];
   }
+  end_part(StepPart::kBackward);
   loss_ = loss_.valid() ? builder_.add("Add", {loss_, loss}, {}, "micro.loss") : loss;
+  end_part(StepPart::kLoss);
   for (const StatePair& pair : micro_.states())
     if (const auto state = states_.find(micro_.state_input(pair)); state != states_.end())
       state->second = map.at(micro_.next_value(pair));
@@ -213,9 +226,11 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
 }
 
 Status StepMaker::add_micro_batches() {
+  const std::size_t first = builder_.nodes().size();
   for (const LossTerm& term : options_.objective.terms)
     counts_.push_back(
         emit_loss_count(builder_, options_.objective, term, micro_.type(output_), whole_target_));
+  mark_part(builder_, first, StepPart::kLoss);
   ModelCopies copies(builder_, micro_);
   for (int64_t i = 0; i < options_.accumulate; ++i) HONE_CHECK(add_micro_batch(copies, i));
   return {};

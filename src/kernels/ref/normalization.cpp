@@ -1,5 +1,7 @@
 // Normalizations: over the batch, instances, groups, layers, and by norms. Mean and variance in double.
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -203,6 +205,77 @@ Result<std::vector<Tensor>> mean_variance_normalization(const RefCall& call) {
   return one(rounded(tensor.dtype(), tensor.shape(), std::move(x)));
 }
 
+// dx, dscale and dbias of one set of elements that were normalized together. `scale` and the sums are of each element.
+void normalized_gradient(const Wide& g, const Wide& x, const std::vector<std::size_t>& elements,
+                         double epsilon, const std::function<std::size_t(std::size_t)>& parameter,
+                         const Wide& scale, Wide& dx, Wide& dscale, Wide& dbias) {
+  Wide values;
+  for (const std::size_t i : elements) values.push_back(x[i]);
+  const Moments m = moments(values);
+  const double inverse = 1 / std::sqrt(m.variance + epsilon);
+  const auto count = static_cast<double>(elements.size());
+  double mean_h = 0, mean_hx = 0;
+  for (const std::size_t i : elements) {
+    const double normal = (x[i] - m.mean) * inverse, h = g[i] * scale[parameter(i)];
+    mean_h += h / count;
+    mean_hx += h * normal / count;
+    dscale[parameter(i)] += g[i] * normal;
+    dbias[parameter(i)] += g[i];
+  }
+  for (const std::size_t i : elements)
+    dx[i] = inverse * (g[i] * scale[parameter(i)] - mean_h - (x[i] - m.mean) * inverse * mean_hx);
+}
+
+Result<std::vector<Tensor>> batch_normalization_gradient(const RefCall& call) {
+  const Tensor& tensor = call.inputs[1];
+  if (tensor.rank() < 1 || tensor.size() == 0) return invalid("no elements to take statistics of");
+  const int64_t channels = tensor.rank() > 1 ? tensor.shape()[1] : 1;
+  const int64_t plane = tensor.rank() > 1 ? extent_product(tensor.shape(), 2, tensor.shape().size()) : 1;
+  HONE_CHECK(expect_shape(call.inputs[0], tensor.shape(), "g"));
+  HONE_CHECK(expect_shape(call.inputs[2], {channels}, "the scale"));
+  Wide g = widen(call.inputs[0]);
+  if (call.has(3)) {
+    HONE_CHECK(expect_shape(call.inputs[3], tensor.shape(), "y"));
+    const Wide y = widen(call.inputs[3]);
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = y[i] > 0 ? g[i] : 0;
+  }
+  const Wide x = widen(tensor), scale = widen(call.inputs[2]);
+  Wide dx(x.size()), dscale(scale.size()), dbias(scale.size());
+  const auto channel_of = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<int64_t>(i) / plane % channels);
+  };
+  std::vector<std::vector<std::size_t>> members(scale.size());
+  for (std::size_t i = 0; i < x.size(); ++i) members[channel_of(i)].push_back(i);
+  for (const auto& elements : members)
+    normalized_gradient(g, x, elements, call.attributes.real("epsilon", 1e-5F), channel_of, scale, dx, dscale,
+                        dbias);
+  const DType parameters = call.inputs[2].dtype();
+  return std::vector<Tensor>{rounded(tensor.dtype(), tensor.shape(), dx),
+                             rounded(parameters, {channels}, dscale), rounded(parameters, {channels}, dbias)};
+}
+
+Result<std::vector<Tensor>> layer_normalization_gradient(const RefCall& call) {
+  const Tensor& tensor = call.inputs[1];
+  HONE_ASSIGN(const int64_t axis, axis_attribute(call, "axis", -1, tensor.rank()));
+  const Shape& shape = tensor.shape();
+  const Shape own(shape.begin() + axis, shape.end());
+  HONE_CHECK(expect_shape(call.inputs[0], shape, "g"));
+  HONE_CHECK(expect_shape(call.inputs[2], own, "the scale"));
+  const auto length = static_cast<std::size_t>(element_count(own));
+  const Wide g = widen(call.inputs[0]), x = widen(tensor), scale = widen(call.inputs[2]);
+  Wide dx(x.size()), dscale(scale.size()), dbias(scale.size());
+  for (std::size_t first = 0; first < x.size(); first += length) {
+    std::vector<std::size_t> row(length);
+    std::iota(row.begin(), row.end(), first);
+    normalized_gradient(
+        g, x, row, call.attributes.real("epsilon", 1e-5F), [&](std::size_t i) { return i - first; }, scale,
+        dx, dscale, dbias);
+  }
+  const DType parameters = call.inputs[2].dtype();
+  return std::vector<Tensor>{rounded(tensor.dtype(), shape, dx), rounded(parameters, own, dscale),
+                             rounded(parameters, own, dbias)};
+}
+
 }  // namespace
 
 void add_normalization_kernels(RefTable& table) {
@@ -210,6 +283,8 @@ void add_normalization_kernels(RefTable& table) {
   table.add("InstanceNormalization", group_normalization);
   table.add("GroupNormalization", group_normalization);
   table.add("LayerNormalization", layer_normalization);
+  table.add("hone.BatchNormalizationGradient", batch_normalization_gradient);
+  table.add("hone.LayerNormalizationGradient", layer_normalization_gradient);
   table.add("RMSNormalization", layer_normalization);
   table.add("LpNormalization", lp_normalization);
   table.add("MeanVarianceNormalization", mean_variance_normalization);

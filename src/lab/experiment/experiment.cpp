@@ -15,6 +15,7 @@
 #include "lab/experiment/phases.h"
 #include "lab/experiment/price.h"
 #include "lab/experiment/profile.h"
+#include "lab/experiment/reference_judge.h"
 #include "lab/experiment/target.h"
 #include "lab/experiment/trials.h"
 #include "lab/precision/choose_precision.h"
@@ -37,8 +38,6 @@ constexpr double kProfileShare = 0.06;  // each of the profiles
 constexpr double kFinalShare = 0.20;    // baseline against the result, without the steps recorded meanwhile
 constexpr double kLeastTrialShare = 0.075;  // of a group that is measured, even if nothing is left
 constexpr double kPrecisionShare = 0.1;     // of a lossy group's search for what must stay in f32
-constexpr double kOfTheLimit = 0.8;         // that such a search aims for
-constexpr int kLeastBlocks = 6;             // of a comparison: fewer can claim nothing at 95 %
 constexpr int kProfiledSteps = 100;         // that the profiles of the result want, while there is time
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
@@ -54,17 +53,20 @@ std::string first_of(const std::vector<std::string>& all) {
 class Runner {
  public:
   Runner(const runtime::Provider& provider, const Machine& machine, const Roofs& roofs,
-         const ExperimentOptions& options)
+         const ExperimentOptions& options, Judge& judge)
       : provider_(provider),
         machine_(machine),
         roofs_(roofs),
         options_(options),
+        judge_(judge),
         cache_(runtime::TimingCache::open(options.timing_cache)) {}
 
   Result<Experiment> run(const Graph& graph) {
     const std::unique_ptr<runtime::Hold> hold = provider_.hold();
     HONE_CHECK(prepare_baseline(graph));
-    HONE_CHECK(compute_reference());
+    phases_.enter("reference");
+    HONE_CHECK(say(0.03, judge_.preparing()));
+    HONE_CHECK(judge_.prepare(baseline_graph_, inputs_.tensors));
     HONE_CHECK(measure_baseline());
     if (const Status improved = improve(); !improved.ok()) {
       if (improved.error().code != ErrorCode::kCancelled) return improved.error();
@@ -115,15 +117,6 @@ class Runner {
     return runtime::check_inputs(baseline_graph_, inputs_.tensors);
   }
 
-  Status compute_reference() {
-    phases_.enter("reference");
-    HONE_CHECK(say(0.03, "computing the reference in double precision"));
-    HONE_ASSIGN(const Graph precise, in_higher_precision(baseline_graph_));
-    HONE_ASSIGN(reference_, runtime::interpret(precise, inputs_.tensors));
-    computed_in_ = coarsest_arithmetic(baseline_graph_);
-    return {};
-  }
-
   // Every plan of the experiment times its kernels as in a step of the baseline's size: they share readings.
   Result<std::unique_ptr<Plan>> compile(const Graph& graph, double fraction, const std::string& what) {
     phases_.enter("choosing kernels");
@@ -162,6 +155,11 @@ class Runner {
       return say(from + (to - from) * done, what).ok();
     };
     paired.keep_going = [this] { return keep_going(); };
+    paired.after_block = [&, more = std::move(paired.after_block)](int block) -> Status {
+      HONE_CHECK(judge_.start_anew(before));
+      HONE_CHECK(judge_.start_anew(after));
+      return more ? more(block) : Status();
+    };
     return run_paired([&] { return before.run(); }, [&] { return after.run(); }, paired);
   }
 
@@ -223,9 +221,8 @@ class Runner {
       learn(*baseline_plan_, seen.trace);
     }
     HONE_CHECK(correct_roofs({&seen}));
-    HONE_ASSIGN(const NumericReport unchanged, compare_with(reference_, inputs_.tensors, *baseline_plan_,
-                                                            {.computed_in = computed_in_, .own = {}}));
-    own_errors_ = own_errors(unchanged);
+    phases_.enter("reference");
+    HONE_CHECK(judge_.see_unchanged(*baseline_plan_));
     how_predicted_ =
         "predictions: operators of the baseline cost what its profile saw; new ones, what they take "
         "alone × what those of their class take in the step ÷ alone: " +
@@ -296,6 +293,7 @@ class Runner {
   // What the passes of a lossy group must leave in f32 for this model. Measured once for each group.
   Result<KeptInF32> kept_in_f32(const Graph& graph, const std::string& group,
                                 const passes::PipelineOptions& only) {
+    if (!judge_.judges_interpretations()) return KeptInF32();
     if (const auto known = precision_.find(group); known != precision_.end()) return known->second.keep_f32;
     phases_.enter("measuring precision");
     HONE_CHECK(say(said_.first, fmt::format("measuring what {} costs each operator's numbers", group)));
@@ -312,45 +310,20 @@ class Runner {
         result.types.insert(result.types.end(), report.types.begin(), report.types.end());
       return result;
     };
-    search.judge = [&](std::span<const Tensor> outputs) { return judge_interpreted(graph, outputs, group); };
+    search.judge = [&](std::span<const Tensor> outputs) {
+      return judge_.check_interpreted(graph, outputs, passes::lossy_limit_of(group));
+    };
     search.more_time = [=] { return static_cast<double>(now_ns() - start) * 1e-9 < most_seconds; };
     search.keep_going = [this] { return keep_going(); };
     HONE_ASSIGN(precision_[group], choose_precision(graph, inputs_.tensors, search));
     return precision_[group].keep_f32;
   }
 
-  // Outputs that an interpretation gave; the plan rounds elsewhere, for which some of the limit is left.
-  NumericReport judge_interpreted(const Graph& graph, std::span<const Tensor> outputs,
-                                  const std::string& group) const {
-    const NumericRules rules = rules_of(kOfTheLimit * passes::lossy_limit_of(group));
-    std::vector<ComparedOutput> compared;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      compared.push_back({graph.value(graph.outputs()[i]).name, outputs[i], reference_[i]});
-    NumericReport numbers = compare_outputs(compared, rules);
-    if (!options_.metric) return numbers;
-    return judge_by_metric(std::move(numbers), *options_.metric, outputs, reference_);
-  }
-
-  // `lossy`: the limit of lossy passes; 0 for none.
-  NumericRules rules_of(double lossy) const {
-    NumericRules rules{.computed_in = computed_in_, .own = own_errors_};
-    if (lossy > 0) {
-      rules.numerics = Numerics::kLossy;
-      rules.lossy_rel_l2 = lossy;
-    }
-    return rules;
-  }
-
-  // By the limits of what is in the plan: those of its lossy passes, and the task's metric, only where it has
-  // any.
-  Result<NumericReport> check(Plan& plan, const std::vector<std::string>& groups) const {
+  // By the limits of what is in the plan: those of its lossy passes only where it has any.
+  Result<NumericReport> check(Plan& plan, const std::vector<std::string>& groups) {
     double lossy = 0;
     for (const std::string& group : groups) lossy = std::max(lossy, passes::lossy_limit_of(group));
-    const NumericRules rules = rules_of(lossy);
-    HONE_ASSIGN(NumericReport numbers, compare_with(reference_, inputs_.tensors, plan, rules));
-    if (lossy == 0 || !options_.metric) return numbers;
-    HONE_ASSIGN(const std::vector<Tensor> outputs, plan.read_all());
-    return judge_by_metric(std::move(numbers), *options_.metric, outputs, reference_);
+    return judge_.check(plan, lossy);
   }
 
   static double trials_progress(double done) { return 0.30 + 0.45 * done; }
@@ -509,6 +482,7 @@ class Runner {
   int roof_looks_ = 2;  // how often they may be measured again
   std::vector<std::string> roof_notes_;
   const ExperimentOptions& options_;
+  Judge& judge_;
   PhaseClock phases_;
   runtime::TimingCache cache_;
   std::optional<runtime::Tuner> tuner_;
@@ -519,9 +493,6 @@ class Runner {
   passes::PassContext context_;
   Graph baseline_graph_;
   Inputs inputs_;
-  std::vector<Tensor> reference_;
-  DType computed_in_ = DType::kF32;                     // what the given model rounds to
-  std::vector<OwnError> own_errors_;                    // of the given model, one an output
   std::vector<std::string> kept_groups_;                // whose passes are in the result
   std::map<std::string, PrecisionDecision> precision_;  // of lossy groups, as they were first tried
   std::unique_ptr<Plan> baseline_plan_;
@@ -534,7 +505,14 @@ class Runner {
 Result<Experiment> run_experiment(const Graph& graph, const runtime::Provider& provider,
                                   const Machine& machine, const Roofs& roofs,
                                   const ExperimentOptions& options) {
-  return Runner(provider, machine, roofs, options).run(graph);
+  ReferenceJudge judge(options.metric);
+  return run_experiment(graph, provider, machine, roofs, options, judge);
+}
+
+Result<Experiment> run_experiment(const Graph& graph, const runtime::Provider& provider,
+                                  const Machine& machine, const Roofs& roofs,
+                                  const ExperimentOptions& options, Judge& judge) {
+  return Runner(provider, machine, roofs, options, judge).run(graph);
 }
 
 }  // namespace hone::lab

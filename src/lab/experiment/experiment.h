@@ -11,6 +11,7 @@
 #include "analyze/findings.h"
 #include "core/result.h"
 #include "lab/ceilings/ceilings.h"
+#include "lab/experiment/judge.h"
 #include "lab/gate/lossy.h"
 #include "lab/gate/paired.h"
 #include "lab/machine.h"
@@ -43,9 +44,13 @@ struct Experiment {
   trace::Trace optimised_trace;
 };
 
-// `graph`'s inputs must be static. Errors: the model cannot be planned, a run fails, the user interrupts.
+// `graph`'s inputs must be static. Errors: the model cannot be planned, a run fails, the user interrupts. Judged by a
+// reference in double precision, or by `judge`.
 Result<Experiment> run_experiment(const graph::Graph& graph, const runtime::Provider& provider,
                                   const Machine& machine, const Roofs& roofs,
                                   const ExperimentOptions& options);
+Result<Experiment> run_experiment(const graph::Graph& graph, const runtime::Provider& provider,
+                                  const Machine& machine, const Roofs& roofs,
+                                  const ExperimentOptions& options, Judge& judge);
 
 }  // namespace hone::lab

@@ -5,6 +5,7 @@
 
 #include "graph/group_kind.h"
 #include "graph/op_table.h"
+#include "graph/training/step_part.h"
 #include "lab/experiment/profile.h"
 
 namespace hone::lab {
@@ -128,6 +129,30 @@ bool all_static(const Graph& graph, const Node& node) {
   return true;
 }
 
+trace::Phase phase_of(graph::StepPart part) {
+  switch (part) {
+    case graph::StepPart::kForward:
+      return trace::Phase::kForward;
+    case graph::StepPart::kLoss:
+      return trace::Phase::kLoss;
+    case graph::StepPart::kBackward:
+      return trace::Phase::kBackward;
+    case graph::StepPart::kOptimizer:
+      return trace::Phase::kOptimizer;
+    case graph::StepPart::kNone:
+      break;
+  }
+  return trace::Phase::kUnknown;
+}
+
+// Exporters name nodes by the modules around them: "/encoder/layer.3/fc/MatMul", "encoder.layer.3.fc/MatMul".
+std::string module_of(const std::vector<std::string>& provenance) {
+  if (provenance.empty()) return {};
+  const std::string& name = provenance.front();
+  const std::size_t first = name.find_first_not_of('/'), last = name.rfind('/');
+  return last == std::string::npos || last <= first ? "" : name.substr(first, last - first);
+}
+
 }  // namespace
 
 trace::Operator describe_operator(const Graph& graph, const Node& node) {
@@ -137,7 +162,9 @@ trace::Operator describe_operator(const Graph& graph, const Node& node) {
   const auto kind = graph::group_kind(node);
   row.kind = kind ? fmt::format("Fused {}", graph::group_kind_name(*kind)) : node.op;
   row.op_class = class_of(node);
-  row.provenance = node.provenance;
+  row.provenance = graph::model_provenance(node);
+  row.phase = phase_of(graph::part_of_step(node));
+  row.module = module_of(row.provenance);
   row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;
   if (!all_static(graph, node)) return row;
   row.flops = cost.flops;

@@ -2,6 +2,7 @@
 
 #include "analyze/analyze.h"
 #include "core/clock.h"
+#include "core/scope.h"
 #include "core/version.h"
 #include "lab/gate/paired.h"
 
@@ -18,14 +19,23 @@ Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const Roofs
 StepRecorder::StepRecorder(runtime::Plan& plan, const ProfileOptions& options)
     : plan_(plan),
       options_(options),
-      recorder_((plan.steps().size() + 1) * static_cast<std::size_t>(options.max_steps + 1)) {}
+      recorder_((plan.steps().size() + 2) * static_cast<std::size_t>(options.max_steps + 1) +
+                options.marks_beside) {}
 
-Status StepRecorder::record(int64_t forget_until_ns) {
+// With something before the plan, the plan's own mark is of a part of the step.
+Status StepRecorder::run_step(const std::function<Status()>& before) {
+  if (!before) return plan_.run();
+  const Scope step(ScopeListener::Kind::kStep, 0);
+  HONE_CHECK(before());
+  return plan_.run();
+}
+
+Status StepRecorder::record(int64_t forget_until_ns, const std::function<Status()>& before) {
   if (kept_ >= options_.max_steps) return {};
   const trace::RecordingSession session(recorder_);
   meter_.restart();
   const int64_t start = now_ns();
-  HONE_CHECK(plan_.run());
+  HONE_CHECK(run_step(before));
   const int64_t stop = now_ns();
   last_step_ns_ = stop - start;
   const ContentionShare share = meter_.share();
@@ -48,7 +58,7 @@ Status StepRecorder::record_after_others(int64_t forget_until_ns) {
   return record(forget_until_ns);
 }
 
-Result<Profile> StepRecorder::profile(const Roofs& roofs) const {
+Result<Profile> StepRecorder::profile(const Roofs& roofs, const std::vector<trace::Region>& regions) const {
   trace::Meta meta;
   meta.producer = "hone " + std::string(kVersion);
   meta.machine = options_.machine;
@@ -59,7 +69,7 @@ Result<Profile> StepRecorder::profile(const Roofs& roofs) const {
   Profile profile;
   profile.left_out = left_out_;
   profile.trace =
-      recorder_.take(std::move(meta), operator_table(plan_, options_.device), {}, options_.source);
+      recorder_.take(std::move(meta), operator_table(plan_, options_.device), regions, options_.source);
   HONE_ASSIGN(profile.analysis, analyse_profile(profile.trace, roofs, options_));
   return profile;
 }

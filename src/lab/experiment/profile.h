@@ -2,6 +2,7 @@
 // carries what the graph knows (costs, provenance, geometry) as columns.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct ProfileOptions {
   std::string source;   // what the analysis is of
   std::string machine;  // for the trace
   int threads = 1;
+  std::size_t marks_beside = 0;  // that each thread may make in all recorded steps, beside those of the plan
 };
 
 struct Profile {
@@ -50,7 +52,8 @@ class StepRecorder {
 
   // Runs and records a step; does nothing once max_steps have been recorded. Forgets the step again if other
   // programs disturbed it and it ended before `forget_until_ns` (core/clock.h).
-  Status record(int64_t forget_until_ns);
+  // `before` is what else belongs to the step, before the plan runs: waiting for its input. It may make kRegion marks.
+  Status record(int64_t forget_until_ns, const std::function<Status()>& before = {});
   // The same after an unrecorded step that fills the caches anew, where another plan ran last and a step is
   // so short that this matters.
   Status record_after_others(int64_t forget_until_ns);
@@ -58,10 +61,12 @@ class StepRecorder {
   int steps() const { return kept_; }
   bool enough() const { return kept_ >= options_.min_steps; }
   // Of the steps so far. Where too many of them were disturbed the profile is of a busy machine: its analysis
-  // says so instead of giving a verdict, and predicts no gains.
-  Result<Profile> profile(const Roofs& roofs) const;
+  // says so instead of giving a verdict, and predicts no gains. `regions`: what the ids of kRegion marks stand for.
+  Result<Profile> profile(const Roofs& roofs, const std::vector<trace::Region>& regions = {}) const;
 
  private:
+  Status run_step(const std::function<Status()>& before);
+
   runtime::Plan& plan_;
   ProfileOptions options_;
   trace::ScopeRecorder recorder_;

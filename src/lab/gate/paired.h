@@ -42,11 +42,13 @@ inline constexpr double kLookLevel = 0.001;  // error that one early look may sp
 // What an interval of a ratio says, where differences below `min_effect` are none.
 SpeedChange judge_ratio(const Interval& ratio, double min_effect);
 
+inline constexpr int kLeastBlocks = 6;  // of a comparison: fewer can claim nothing at 95 %
+
 struct PairedOptions {
   double level = 0.95;
   int64_t budget_ns =
       2'000'000'000;   // aim for the whole comparison; min_blocks run even when they take longer
-  int min_blocks = 8;  // of four slots each; 6 is the least that can claim anything at 95 %
+  int min_blocks = 8;  // of four slots each; not below kLeastBlocks at 95 %
   int max_blocks = 384;
   int64_t min_slot_ns =
       100'000;                // a slot repeats the call until it takes this long: the clock must not matter

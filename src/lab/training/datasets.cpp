@@ -253,9 +253,11 @@ data::AugmentOptions augmentation_of(const model::RecipeAugment& recipe) {
 Result<std::unique_ptr<data::Loader>> make_loader(std::shared_ptr<const data::Dataset> dataset,
                                                   std::shared_ptr<const data::Transform> transform,
                                                   const model::RecipeData& recipe,
-                                                  const data::OrderOptions& order) {
+                                                  const data::OrderOptions& order,
+                                                  uint32_t first_region = data::kNoRegions) {
   data::LoaderOptions options;
   options.order = order;
+  options.first_region = first_region;
   options.workers = static_cast<int>(recipe.workers);
   options.on_damage = recipe.skip_damaged ? data::OnDamage::kSkip : data::OnDamage::kFail;
   return data::Loader::make(std::move(dataset), std::move(transform), options);
@@ -306,7 +308,7 @@ Result<std::unique_ptr<data::Loader>> training_batches(const TrainingData& data,
   data::OrderOptions order;
   order.batch_size = recipe.train.batch;
   order.seed = recipe.train.seed;
-  return make_loader(data.training, data.augmentation, recipe.data, order);
+  return make_loader(data.training, data.augmentation, recipe.data, order, 0);
 }
 
 Result<std::unique_ptr<data::Loader>> validation_batches(const TrainingData& data,

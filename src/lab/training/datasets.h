@@ -31,6 +31,7 @@ Status write_classes(const std::filesystem::path& run, const std::vector<std::st
 inline constexpr const char* kClassesFile = "classes.json";
 
 // Batches of the data: in a shuffled order, augmented, without the samples that fill no batch; or in order, prepared.
+// The first make the marks of data/stages.h, from region 0 on.
 Result<std::unique_ptr<data::Loader>> training_batches(const TrainingData& data, const model::Recipe& recipe);
 Result<std::unique_ptr<data::Loader>> validation_batches(const TrainingData& data,
                                                          const model::Recipe& recipe, int64_t batch);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "lab/training/checkpoint.h"
-#include "lab/training/session.h"
 
 namespace hone::lab {
 namespace {
@@ -64,16 +63,18 @@ std::string describe_non_finite(double loss, double gradient_norm) {
                      std::isnan(bad) ? "NaN" : "infinite");
 }
 
-std::string find_non_finite(const TrainingProgram& program, const runtime::Provider& provider, bool autotune,
-                            data::Batches& batches, const data::Dataset& data,
-                            const std::filesystem::path& run, int64_t step) {
+std::string find_non_finite(const TrainingProgram& program, const SessionGraphs& graphs,
+                            const runtime::Provider& provider, bool autotune, data::Batches& batches,
+                            const data::Dataset& data, const std::filesystem::path& run, int64_t step) {
   const auto search = [&]() -> Result<std::string> {
     SessionOptions options;
     options.autotune = autotune;
-    HONE_ASSIGN(const auto session, Session::make(program, provider, options));
+    options.graphs = &graphs;
+    HONE_ASSIGN(auto session, Session::make(program, provider, options));
     HONE_CHECK(replay(*session, batches, data, run, step));
     HONE_ASSIGN(const model::NamedTensors before, session->states());
     const std::string weights = "the largest weight before it: " + largest_weight(program, before);
+    session.reset();  // there may be memory for one of them
     options.check_numbers = true;
     HONE_ASSIGN(const auto watched, Session::make(program, provider, options));
     HONE_CHECK(watched->restore(before));

@@ -8,6 +8,7 @@
 
 #include "data/batches.h"
 #include "lab/training/program.h"
+#include "lab/training/session.h"
 #include "runtime/provider.h"
 
 namespace hone::lab {
@@ -17,9 +18,9 @@ std::string describe_non_finite(double loss, double gradient_norm);
 
 // What is known of step `step` (from 1) of the run in `run`: the first operator that made a number that is none of finite
 // ones, and the largest weights before it. Training's own steps are repeated from the newest checkpoint, or from the
-// beginning. Moves `batches`.
-std::string find_non_finite(const TrainingProgram& program, const runtime::Provider& provider, bool autotune,
-                            data::Batches& batches, const data::Dataset& data,
-                            const std::filesystem::path& run, int64_t step);
+// beginning. `graphs` are the program's, as the run's plans had them. Moves `batches`.
+std::string find_non_finite(const TrainingProgram& program, const SessionGraphs& graphs,
+                            const runtime::Provider& provider, bool autotune, data::Batches& batches,
+                            const data::Dataset& data, const std::filesystem::path& run, int64_t step);
 
 }  // namespace hone::lab

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -48,6 +49,7 @@ class ProgramMaker {
     HONE_ASSIGN(const graph::Graph micro,
                 specialised(program_.model.training, program_.options.fields, recipe_.train.accumulate));
     graph::StepOptions evaluation = program_.options;
+    evaluation.accumulate = 1;
     for (graph::BatchField& field : evaluation.fields) {
       Shape shape = field.type.shape();
       shape[0] = evaluation_batch_;
@@ -146,7 +148,8 @@ Status ProgramMaker::find_target() {
   return {};
 }
 
-// With known extents for one of `parts` of the batch, and without the chains by which exporters compute shapes.
+// With known extents for one of `parts` of the batch, without the chains by which exporters compute shapes, and with
+// activations and normalizations as one operator each: their gradients then are, too.
 Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
                                                const std::vector<graph::BatchField>& fields,
                                                int64_t parts) const {
@@ -162,9 +165,11 @@ Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
   HONE_ASSIGN(graph::Graph known, graph::specialise(graph, facts));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
-  HONE_ASSIGN(
-      passes::PipelineResult simple,
-      passes::run_pipeline(std::move(known), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}}));
+  HONE_ASSIGN(passes::PipelineResult simple,
+              passes::run_pipeline(std::move(known), context,
+                                   {.disabled = {},
+                                    .only = {"simplify", "recognise_activations", "recognise_normalization"},
+                                    .lossy = {}}));
   return std::move(simple.graph);
 }
 
@@ -202,13 +207,21 @@ void ProgramMaker::set_initial_values() {
   for (const auto* list : {&program_.model.parameters, &program_.model.statistics})
     for (const graph::NamedTensor& tensor : *list) known[tensor.name] = tensor.value;
   const std::string ema = graph::kEmaPrefix;
+  // Moments begin with zeros, which need not be there as often as there are moments.
+  std::size_t largest = 0;
+  for (const graph::ValueId id : program_.step.inputs())
+    largest = std::max(largest, program_.step.type(id).storage_bytes());
+  const auto zeros =
+      std::make_shared<const Tensor>(Tensor::zeros(DType::kU8, {static_cast<int64_t>(largest)}));
+  program_.zeros = *zeros;
   for (const graph::ValueId id : program_.step.inputs()) {
     const graph::Value& value = program_.step.value(id);
     if (value.name.starts_with(graph::kDataPrefix)) continue;
     const bool is_ema = value.name.starts_with(ema) && known.contains(value.name.substr(ema.size()));
     const auto found = known.find(is_ema ? value.name.substr(ema.size()) : value.name);
-    Tensor initial =
-        found != known.end() ? found->second : Tensor::zeros(value.type.dtype, value.type.shape());
+    Tensor initial = found != known.end()
+                         ? found->second
+                         : Tensor::borrowed(value.type.dtype, value.type.shape(), zeros->data(), zeros);
     if (value.name == "random.seed") initial = Tensor::scalar_i64(static_cast<int64_t>(recipe_.train.seed));
     program_.initial[value.name] = initial.aligned();
   }

@@ -21,6 +21,7 @@ struct TrainingProgram {
   graph::Graph step;
   graph::Graph evaluation;
   std::map<std::string, Tensor> initial;  // of every input of the step but the data
+  Tensor zeros;                           // whose elements those of `initial` share that begin with 0
   int64_t parameters = 0;                 // trained numbers
   int64_t classes = 0;                    // that labels number; 0: labels are no class numbers
   double step_flops = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -11,14 +10,6 @@
 
 namespace hone::lab {
 namespace {
-
-constexpr std::size_t kAbsent = std::numeric_limits<std::size_t>::max();
-
-std::size_t input_of(const graph::Graph& graph, const std::string& name) {
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
-    if (graph.value(graph.inputs()[i]).name == name) return i;
-  return kAbsent;
-}
 
 // Whether a loss or the metric takes labels that are no class numbers for shares: nothing to all of it.
 bool takes_shares(const graph::Objective& objective) {
@@ -32,6 +23,14 @@ bool is_data(const std::string& name) { return name.starts_with(graph::kDataPref
 
 }  // namespace
 
+Result<SessionGraphs> optimised_graphs(const TrainingProgram& program, const runtime::Provider& provider,
+                                       const std::set<std::string>& without_passes) {
+  SessionGraphs graphs;
+  HONE_ASSIGN(graphs.step, optimise(program.step, provider, without_passes));
+  HONE_ASSIGN(graphs.evaluation, optimise(program.evaluation, provider, without_passes));
+  return graphs;
+}
+
 Result<std::unique_ptr<Session>> Session::make(const TrainingProgram& program,
                                                const runtime::Provider& provider,
                                                const SessionOptions& options) {
@@ -43,20 +42,22 @@ Result<std::unique_ptr<Session>> Session::make(const TrainingProgram& program,
 }
 
 Status Session::make_plans(const runtime::Provider& provider, const SessionOptions& options) {
-  HONE_ASSIGN(graph::Graph step, optimise(program_.step, provider, {}));
-  HONE_ASSIGN(graph::Graph evaluation, optimise(program_.evaluation, provider, {}));
+  SessionGraphs graphs;
+  if (options.graphs != nullptr) {
+    graphs = *options.graphs;
+  } else {
+    HONE_ASSIGN(graphs, optimised_graphs(program_, provider, options.without_passes));
+  }
   runtime::PlanOptions plan;
   plan.autotune = options.autotune;
   plan.cache = options.cache;
   plan.check_numbers = options.check_numbers;
   plan.progress = options.progress;
-  HONE_ASSIGN(plan_, runtime::Plan::compile(std::move(step), provider, plan));
+  HONE_ASSIGN(plan_, runtime::Plan::compile(std::move(graphs.step), provider, plan));
   plan.check_numbers = false;
-  HONE_ASSIGN(evaluation_, runtime::Plan::compile(std::move(evaluation), provider, plan));
-  for (const graph::BatchField& field : program_.options.fields) {
-    data_inputs_.push_back(input_of(plan_->graph(), graph::kDataPrefix + field.name));
-    evaluation_data_inputs_.push_back(input_of(evaluation_->graph(), graph::kDataPrefix + field.name));
-  }
+  HONE_ASSIGN(evaluation_, runtime::Plan::compile(std::move(graphs.evaluation), provider, plan));
+  data_inputs_ = BatchInputs(plan_->graph(), program_.options.fields);
+  evaluation_data_inputs_ = BatchInputs(evaluation_->graph(), program_.options.fields);
   classes_ = program_.classes;
   return {};
 }
@@ -92,9 +93,7 @@ Status Session::check_labels(const data::Batch& batch, const data::Dataset& data
 
 Status Session::write_batch(const data::Batch& batch, const data::Dataset& data) {
   HONE_CHECK(check_labels(batch, data));
-  for (std::size_t f = 0; f < batch.tensors.size(); ++f)
-    if (data_inputs_[f] != kAbsent) HONE_CHECK(plan_->write(data_inputs_[f], batch.tensors[f]));
-  return {};
+  return data_inputs_.write(*plan_, batch);
 }
 
 Result<StepNumbers> Session::step() {
@@ -109,17 +108,26 @@ Result<StepNumbers> Session::numbers() const {
   return StepNumbers{loss.at(0), rate.at(0), norm.at(0)};
 }
 
-Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::Dataset& data) {
-  HONE_ASSIGN(const auto values, trained_values());
+// One after the other, so that no more than one copy is there.
+Status Session::copy_to_evaluation() {
+  std::map<std::string, const graph::NamedTensor*> by_name;
+  for (const auto* list : {&program_.model.parameters, &program_.model.statistics})
+    for (const graph::NamedTensor& tensor : *list) by_name[tensor.name] = &tensor;
   const graph::Graph& graph = evaluation_->graph();
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const std::string& name = graph.value(graph.inputs()[i]).name;
     if (is_data(name)) continue;
-    const auto found = values.find(name);
-    if (found == values.end())
+    const auto found = by_name.find(name);
+    if (found == by_name.end())
       return invalid(fmt::format("evaluation needs '{}', which is not trained", name));
-    HONE_CHECK(evaluation_->write(i, found->second));
+    HONE_ASSIGN(const Tensor value, trained_value(*found->second));
+    HONE_CHECK(evaluation_->write(i, value));
   }
+  return {};
+}
+
+Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::Dataset& data) {
+  HONE_CHECK(copy_to_evaluation());
   HONE_CHECK(batches.seek({}));
   const std::size_t terms = program_.options.objective.terms.size();
   std::vector<double> sums(terms), counts(terms), metric_counts;
@@ -128,9 +136,7 @@ Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::
   for (int64_t b = 0; b < batches.batches_per_epoch(); ++b) {
     HONE_ASSIGN(const data::Batch batch, batches.next());
     HONE_CHECK(check_labels(batch, data));
-    for (std::size_t f = 0; f < batch.tensors.size(); ++f)
-      if (evaluation_data_inputs_[f] != kAbsent)
-        HONE_CHECK(evaluation_->write(evaluation_data_inputs_[f], batch.tensors[f]));
+    HONE_CHECK(evaluation_data_inputs_.write(*evaluation_, batch));
     HONE_CHECK(evaluation_->run());
     HONE_ASSIGN(const std::vector<Tensor> outputs, evaluation_->read_all());
     for (std::size_t t = 0; t < terms; ++t) {
@@ -184,20 +190,21 @@ Status Session::restore(const model::NamedTensors& states) {
   return {};
 }
 
-Result<std::map<std::string, Tensor>> Session::trained_values() const {
+// With the moving average where there is one.
+Result<Tensor> Session::trained_value(const graph::NamedTensor& tensor) const {
   const graph::Graph& graph = plan_->graph();
+  std::size_t input = input_named(graph, graph::kEmaPrefix + tensor.name);
+  if (input == kNoInput) input = input_named(graph, tensor.name);
+  if (input == kNoInput) return tensor.value;  // the loss does not depend on it
+  return plan_->read_input(input);
+}
+
+Result<std::map<std::string, Tensor>> Session::trained_values() const {
   std::map<std::string, Tensor> values;
-  for (const auto* list : {&program_.model.parameters, &program_.model.statistics}) {
+  for (const auto* list : {&program_.model.parameters, &program_.model.statistics})
     for (const graph::NamedTensor& tensor : *list) {
-      std::size_t input = input_of(graph, graph::kEmaPrefix + tensor.name);
-      if (input == kAbsent) input = input_of(graph, tensor.name);
-      if (input == kAbsent) {
-        values[tensor.name] = tensor.value;  // the loss does not depend on it
-        continue;
-      }
-      HONE_ASSIGN(values[tensor.name], plan_->read_input(input));
+      HONE_ASSIGN(values[tensor.name], trained_value(tensor));
     }
-  }
   return values;
 }
 

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
 #include "data/batches.h"
 #include "data/dataset.h"
+#include "lab/training/batch_inputs.h"
 #include "lab/training/program.h"
 #include "model/safetensors/safetensors.h"
 #include "runtime/plan.h"
@@ -30,11 +32,21 @@ struct EvaluationNumbers {
   int64_t samples = 0;  // different ones
 };
 
+// A program as its plans will run it.
+struct SessionGraphs {
+  graph::Graph step, evaluation;
+};
+// Both through all passes, for this provider.
+Result<SessionGraphs> optimised_graphs(const TrainingProgram& program, const runtime::Provider& provider,
+                                       const std::set<std::string>& without_passes = {});
+
 struct SessionOptions {
   bool autotune = true;
   runtime::TimingCache* cache = nullptr;
+  std::set<std::string> without_passes = {};
   bool check_numbers = false;  // a step ends with an error at the first operator that makes NaN or Inf
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
+  const SessionGraphs* graphs = nullptr;  // of the program; null: optimised_graphs()
 };
 
 // Not thread-safe. `program` and `provider` outlive it.
@@ -64,13 +76,14 @@ class Session {
  private:
   Session(const TrainingProgram& program) : program_(program) {}
   Status make_plans(const runtime::Provider& provider, const SessionOptions& options);
+  Result<Tensor> trained_value(const graph::NamedTensor& tensor) const;
+  Status copy_to_evaluation();
   Status check_labels(const data::Batch& batch, const data::Dataset& data) const;
 
   const TrainingProgram& program_;
   std::unique_ptr<runtime::Plan> plan_;
   std::unique_ptr<runtime::Plan> evaluation_;
-  std::vector<std::size_t> data_inputs_;             // of the step's plan, by field
-  std::vector<std::size_t> evaluation_data_inputs_;  // SIZE_MAX: not read there
+  BatchInputs data_inputs_, evaluation_data_inputs_;
   int64_t classes_ = 0;  // that a label may be below; 0: labels are no class numbers
 };
 

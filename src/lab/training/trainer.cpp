@@ -11,15 +11,20 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/memory_budget.h"
+#include "core/scope.h"
+#include "core/units.h"
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
-#include "lab/training/datasets.h"
+#include "lab/training/describe_run.h"
 #include "lab/training/non_finite.h"
-#include "lab/training/program.h"
 #include "lab/training/run_log.h"
+#include "lab/training/run_summary.h"
 #include "lab/training/session.h"
+#include "lab/training/setup.h"
 #include "model/onnx/writer.h"
+#include "report/write.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
 #include "trace/run_folder.h"
@@ -31,8 +36,29 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kFirstRecorded = 3;  // steps before it warm caches up
 constexpr int kRecordedSteps = 7;
+constexpr double kSearchSeconds = 10;  // for what would fit, or so many times what planning has taken:
+constexpr double kSearchShare = 2.5;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
+
+constexpr auto kWriteRegion = static_cast<uint32_t>(data::kInputRegions.size());
+
+// That a thread which reads ahead makes while steps are recorded: for each sample a few a stage, as many as it has chunks.
+std::size_t stage_marks(int64_t batch) {
+  constexpr int64_t kChunks = 4;
+  const int64_t batches = kRecordedSteps + data::LoaderOptions{}.read_ahead;
+  return data::kStages * static_cast<std::size_t>(batches * batch * kChunks);
+}
+
+// What the marks of the loader (data/stages.h) and kWriteRegion stand for. A wait says which stage it was for.
+std::vector<trace::Region> step_regions(data::Stage limiting, const std::string& device) {
+  std::vector<trace::Region> regions;
+  for (const std::string_view name : data::kInputRegions) regions.push_back({std::string(name)});
+  regions[0] = {fmt::format("input: {}", data::stage_name(limiting)),
+                limiting == data::Stage::kRead ? trace::Category::kIo : trace::Category::kInput};
+  regions.push_back({"write batch", device == "cpu" ? trace::Category::kRegion : trace::Category::kMemcpy});
+  return regions;
+}
 
 bool all_finite(const model::NamedTensors& states) {
   for (const auto& [name, tensor] : states) {
@@ -48,22 +74,34 @@ class Trainer {
   Trainer(const model::Recipe& recipe, const TrainerOptions& options) : recipe_(recipe), options_(options) {}
 
   Result<TrainingResult> run() {
+    HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+    start_counting_memory();
     HONE_CHECK(open());
+    HONE_CHECK(fit());
     HONE_CHECK(compile());
     HONE_CHECK(begin());
-    HONE_CHECK(loop());
+    if (const Status ended = loop(); !ended.ok()) {
+      leave_what_is_known(ended.error());
+      return ended.error();
+    }
     HONE_CHECK(finish());
     return std::move(result_);
   }
 
  private:
+  void start_counting_memory();
+  void count_memory();
   Status open();
+  Status fit();
+  Result<MemoryFit> fit_with(int64_t batch, int64_t accumulate);
+  SessionOptions session_options();
   Status compile();
   Status begin();
   Status resume();
   Status loop();
   Status step();
-  Status run_plan(StepNumbers& numbers);
+  Status take_batch(double& wait_s);
+  Status run_plan(StepNumbers& numbers, double& wait_s);
   Status log_step(const StepNumbers& numbers, double wait_s, double step_s);
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
@@ -71,6 +109,9 @@ class Trainer {
   Status finish();
   Status write_model();
   Status write_trace();
+  analyze::TrainingRun summary(analyze::RunEnd end) const;
+  Status write_report(const analyze::TrainingRun& run);
+  void leave_what_is_known(const Error& failure);
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
@@ -79,19 +120,19 @@ class Trainer {
 
   const model::Recipe& recipe_;
   const TrainerOptions& options_;
-  TrainingData data_;
-  std::unique_ptr<data::Loader> batches_;
-  std::unique_ptr<data::Loader> validation_;
-  int64_t steps_ = 0;
-  TrainingProgram program_;
+  TrainingSetup setup_;
+  SessionGraphs graphs_;          // of the program, as they fit
+  std::size_t before_bytes_ = 0;  // of tensors, when the run began
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
   runtime::TimingCache cache_;
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
+  std::optional<analyze::TrainingRun> left_;  // of a run that failed, from before its session was given up
 
   int64_t step_ = 0;        // done
+  int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
   int64_t saved_ = -1;      // the step of the last checkpoint
   int64_t evaluated_ = -1;  // and of the last evaluation
   int64_t start_ns_ = 0;
@@ -100,30 +141,90 @@ class Trainer {
   TrainingResult result_;
 };
 
+void Trainer::start_counting_memory() {
+  restart_memory_peak();
+  before_bytes_ = memory_in_use();
+  result_.memory.limit = memory_limit(recipe_.train.memory, *provider_->device());
+}
+
 Status Trainer::open() {
-  HONE_ASSIGN(data_, open_data(recipe_.data));
-  HONE_ASSIGN(batches_, training_batches(data_, recipe_));
-  steps_ = training_steps(recipe_.train, batches_->batches_per_epoch());
-  int64_t together = recipe_.train.batch;
-  if (data_.validation) {
-    together = evaluation_batch(data_.validation->size(), recipe_.train.batch);
-    HONE_ASSIGN(validation_, validation_batches(data_, recipe_, together));
-  } else if (recipe_.train.target || recipe_.train.evaluate_every > 0) {
+  HONE_ASSIGN(setup_, open_training(recipe_));
+  if (!setup_.validation && (recipe_.train.target || recipe_.train.evaluate_every > 0))
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
-  }
-  HONE_ASSIGN(program_, make_program(recipe_, batches_->fields(), steps_, together));
-  result_.parameters = program_.parameters;
+  result_.parameters = setup_.program.parameters;
   return {};
 }
 
-Status Trainer::compile() {
-  HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+SessionOptions Trainer::session_options() {
   SessionOptions session;
   session.autotune = !recipe_.train.deterministic;
+  session.without_passes.insert(recipe_.train.without_passes.begin(), recipe_.train.without_passes.end());
   session.progress = options_.on_compile;
-  if (session.autotune) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
   session.cache = &cache_;
-  HONE_ASSIGN(session_, Session::make(program_, *provider_, session));
+  return session;
+}
+
+Result<MemoryFit> Trainer::fit_with(int64_t batch, int64_t accumulate) {
+  model::Recipe other = recipe_;
+  other.train.batch = batch;
+  other.train.accumulate = accumulate;
+  const int64_t together = setup_.data.validation
+                               ? evaluation_batch(setup_.data.validation->size(), batch / accumulate)
+                               : batch / accumulate;
+  HONE_ASSIGN(const TrainingProgram program,
+              make_program(other, setup_.batches->fields(), setup_.steps, together));
+  const std::size_t bytes =
+      data_memory(setup_.data, other, setup_.data_bytes, setup_.batches->fields(), setup_.steps, together);
+  SessionOptions quiet = session_options();
+  quiet.progress = {};
+  return fit_memory(program, *provider_, quiet, bytes, result_.memory.limit);
+}
+
+// Before the plans: what does not fit is said before anything is taken or written.
+Status Trainer::fit() {
+  if (!recipe_.train.deterministic) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
+  const std::size_t bytes = data_memory(setup_.data, recipe_, setup_.data_bytes, setup_.batches->fields(),
+                                        setup_.steps, setup_.evaluated_together);
+  TrainingMemoryReport& report = result_.memory;
+  HONE_ASSIGN(MemoryFit fit, fit_memory(setup_.program, *provider_, session_options(), bytes, report.limit));
+  if (!fit.fits) {
+    const double planned_s = seconds_since(setup_.planning_ns);
+    return does_not_fit(
+        fit, report.limit, recipe_.train.batch, recipe_.train.accumulate,
+        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, planned_s,
+        std::max(kSearchSeconds, kSearchShare * planned_s));
+  }
+  report.predicted = fit.memory;
+  report.kept_bytes = fit.kept.bounded();
+  report.recomputed = fit.operators;
+  report.more_flops = fit.more_flops;
+  graphs_ = std::move(fit.graphs);
+  note("memory: predicted " + memory_text(report.predicted));
+  if (fit.operators > 0)
+    note(fmt::format("memory: recomputes {}, {:+.1f} % FLOPs: {} instead of {} ({}: {})",
+                     counted(fit.operators, "operator"), fit.more_flops * 100,
+                     format_bytes(static_cast<double>(report.predicted.bounded())),
+                     format_bytes(static_cast<double>(report.kept_bytes)), report.limit.why,
+                     format_bytes(static_cast<double>(report.limit.bytes))));
+  return {};
+}
+
+void Trainer::count_memory() {
+  TrainingMemoryReport& report = result_.memory;
+  report.measured_bytes = memory_peak() - std::min(memory_peak(), before_bytes_);
+  report.resident_bytes = resident_peak();
+  const bool one = report.predicted.one_memory;
+  note(fmt::format(
+      "memory: {} taken at most{}, {} predicted; the whole process took {}",
+      format_bytes(static_cast<double>(report.measured_bytes)), one ? "" : " of the host's",
+      format_bytes(static_cast<double>(one ? report.predicted.total() : report.predicted.on_host())),
+      format_bytes(static_cast<double>(report.resident_bytes))));
+}
+
+Status Trainer::compile() {
+  SessionOptions session = session_options();
+  session.graphs = &graphs_;
+  HONE_ASSIGN(session_, Session::make(setup_.program, *provider_, session));
   if (session.autotune) (void)cache_.save();  // a cache is a convenience
   std::map<std::string, int> by_reference;
   for (const runtime::PlanStep& each : session_->plan().steps())
@@ -138,12 +239,14 @@ Status Trainer::compile() {
   return {};
 }
 
-nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider) {
+nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider,
+                                        const TrainingMemory& memory) {
   return {{"schema", 1},
           {"command", options.command},
           {"when", trace::timestamp_now()},
           {"device", options.device},
           {"threads", provider.threads()},
+          {"memory", memory_json(memory)},
           {"machine", machine_json(describe_machine())}};
 }
 
@@ -151,13 +254,14 @@ Status Trainer::begin() {
   if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(
-      write_file(options_.out / "environment.json", environment_json(options_, *provider_).dump(2) + "\n"));
-  if (!data_.classes.empty()) {
-    note(classes_text(data_.classes));
-    HONE_CHECK(write_classes(options_.out, data_.classes));
+  HONE_CHECK(write_file(options_.out / "environment.json",
+                        environment_json(options_, *provider_, result_.memory.predicted).dump(2) + "\n"));
+  if (!setup_.data.classes.empty()) {
+    note(classes_text(setup_.data.classes));
+    HONE_CHECK(write_classes(options_.out, setup_.data.classes));
   }
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
+  HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
   if (options_.roofs) {
     ProfileOptions profile;
@@ -168,6 +272,7 @@ Status Trainer::begin() {
     profile.min_steps = 1;
     profile.max_steps = kRecordedSteps;
     profile.top = static_cast<int>(session_->plan().steps().size());
+    profile.marks_beside = stage_marks(recipe_.train.batch);
     recorder_.emplace(session_->plan(), profile);
   }
   return {};
@@ -183,18 +288,18 @@ Status Trainer::resume() {
     return {};
   }
   HONE_CHECK(session_->restore(checkpoint->states));
-  HONE_CHECK(batches_->seek(checkpoint->place));
-  step_ = saved_ = checkpoint->step;
+  HONE_CHECK(setup_.batches->seek(checkpoint->place));
+  step_ = begun_at_ = saved_ = checkpoint->step;
   seconds_before_ = checkpoint->seconds;
-  note(fmt::format("goes on behind step {} of {}", step_, steps_));
+  note(fmt::format("goes on behind step {} of {}", step_, setup_.steps));
   return {};
 }
 
 Status Trainer::loop() {
   start_ns_ = now_ns();
-  while (step_ < steps_) {
+  while (step_ < setup_.steps) {
     HONE_CHECK(step());
-    const bool last = step_ == steps_;
+    const bool last = step_ == setup_.steps;
     if (is_time_for(recipe_.train.evaluate_every) && !last) HONE_CHECK(evaluate());
     if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
     if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
@@ -212,24 +317,31 @@ Status Trainer::loop() {
   return {};
 }
 
+Status Trainer::take_batch(double& wait_s) {
+  const int64_t begin_ns = now_ns();
+  HONE_ASSIGN(const data::Batch batch, setup_.batches->next());
+  wait_s = seconds_since(begin_ns);
+  const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
+  return session_->write_batch(batch, *setup_.data.training);
+}
+
 // The runs that are recorded are steps like any other.
-Status Trainer::run_plan(StepNumbers& numbers) {
-  if (recorder_ && step_ >= kFirstRecorded && recorder_->steps() < kRecordedSteps) {
-    HONE_CHECK(recorder_->record(0));
+Status Trainer::run_plan(StepNumbers& numbers, double& wait_s) {
+  if (recorder_ && step_ >= begun_at_ + kFirstRecorded && recorder_->steps() < kRecordedSteps) {
+    HONE_CHECK(recorder_->record(0, [&] { return take_batch(wait_s); }));
     HONE_ASSIGN(numbers, session_->numbers());
     return {};
   }
+  HONE_CHECK(take_batch(wait_s));
   HONE_ASSIGN(numbers, session_->step());
   return {};
 }
 
 Status Trainer::step() {
   const int64_t begin_ns = now_ns();
-  HONE_ASSIGN(const data::Batch batch, batches_->next());
-  const double wait_s = seconds_since(begin_ns);
-  HONE_CHECK(session_->write_batch(batch, *data_.training));
   StepNumbers numbers;
-  HONE_CHECK(run_plan(numbers));
+  double wait_s = 0;
+  HONE_CHECK(run_plan(numbers, wait_s));
   ++step_;
   if (!std::isfinite(numbers.loss) || !std::isfinite(numbers.gradient_norm)) return not_finite(numbers);
   return log_step(numbers, wait_s, seconds_since(begin_ns));
@@ -241,18 +353,18 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
   mean_wait_s_ += weight * (wait_s - mean_wait_s_);
   TrainingReport& r = result_.last;
   r.step = step_;
-  r.steps = steps_;
-  r.epoch = static_cast<double>(step_) / static_cast<double>(batches_->batches_per_epoch());
+  r.steps = setup_.steps;
+  r.epoch = static_cast<double>(step_) / static_cast<double>(setup_.batches->batches_per_epoch());
   r.loss = numbers.loss;
   r.rate = numbers.rate;
   r.gradient_norm = numbers.gradient_norm;
   r.samples_per_s = static_cast<double>(recipe_.train.batch) / mean_step_s_;
-  r.tokens_per_s = r.samples_per_s * static_cast<double>(data_.tokens_per_sample);
+  r.tokens_per_s = r.samples_per_s * static_cast<double>(setup_.data.tokens_per_sample);
   r.input_wait = mean_wait_s_ / mean_step_s_;
-  r.seconds_left = static_cast<double>(steps_ - step_) * mean_step_s_;
+  r.seconds_left = static_cast<double>(setup_.steps - step_) * mean_step_s_;
   if (options_.roofs) {
     const double roof = options_.roofs->compute_roof(DType::kF32, provider_->threads());
-    r.mfu = roof > 0 ? program_.step_flops / mean_step_s_ / roof : 0;
+    r.mfu = roof > 0 ? setup_.program.step_flops / mean_step_s_ / roof : 0;
   }
   if (options_.on_step) options_.on_step(r);
   return log_->add("train", step_,
@@ -267,8 +379,12 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  const std::string where = find_non_finite(program_, *provider_, !recipe_.train.deterministic, *batches_,
-                                            *data_.training, options_.out, step_);
+  left_ = summary(analyze::RunEnd::kFailed);
+  (void)write_trace();
+  recorder_.reset();
+  session_.reset();  // its memory is needed for the plan that looks
+  const std::string where = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
+                                            *setup_.batches, *setup_.data.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
@@ -277,8 +393,9 @@ Status Trainer::not_finite(const StepNumbers& numbers) {
 }
 
 Status Trainer::evaluate() {
-  if (!validation_ || evaluated_ == step_) return {};
-  HONE_ASSIGN(const EvaluationNumbers numbers, session_->evaluate(*validation_, *data_.validation));
+  if (!setup_.validation || evaluated_ == step_) return {};
+  HONE_ASSIGN(const EvaluationNumbers numbers,
+              session_->evaluate(*setup_.validation, *setup_.data.validation));
   const auto name = graph::metric_names()[static_cast<std::size_t>(recipe_.objective.metric)];
   result_.evaluation =
       EvaluationReport{step_, numbers.loss, std::string(name), numbers.metric, numbers.samples};
@@ -292,7 +409,7 @@ Status Trainer::evaluate() {
 Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
   Checkpoint checkpoint;
   checkpoint.step = step_;
-  checkpoint.place = batches_->place();
+  checkpoint.place = setup_.batches->place();
   checkpoint.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.evaluation) checkpoint.metric = result_.evaluation->metric;
   checkpoint.states = std::move(states);
@@ -315,7 +432,7 @@ Status Trainer::save() {
 
 Status Trainer::write_model() {
   HONE_ASSIGN(const auto values, session_->trained_values());
-  HONE_ASSIGN(const graph::Graph trained, graph::with_constants(program_.model.base, values));
+  HONE_ASSIGN(const graph::Graph trained, graph::with_constants(setup_.program.model.base, values));
   result_.model = options_.out / "model.onnx";
   return model::write_onnx(trained, result_.model);
 }
@@ -334,7 +451,9 @@ Status Trainer::write_trace() {
   info.versions.insert(info.versions.begin(), {"hone", machine.hone});
   info.roofs = options_.roofs;
   if (!recorder_ || recorder_->steps() == 0) return trace::write_run_info(options_.out, info);
-  HONE_ASSIGN(const Profile profile, recorder_->profile(*options_.roofs));
+  HONE_ASSIGN(const Profile profile,
+              recorder_->profile(*options_.roofs,
+                                 step_regions(setup_.batches->counts().limiting_stage(), options_.device)));
   const auto& steps = session_->plan().steps();
   std::map<std::string, double> by_reference;
   for (const analyze::TopOperator& op : profile.analysis.top) {
@@ -348,16 +467,52 @@ Status Trainer::write_trace() {
 }
 
 Status Trainer::finish() {
-  result_.limiting_stage = data::stage_name(batches_->counts().limiting_stage());
+  result_.limiting_stage = data::stage_name(setup_.batches->counts().limiting_stage());
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
-  for (const data::Loader* loader : {batches_.get(), validation_.get()})
+  for (const data::Loader* loader : {setup_.batches.get(), setup_.validation.get()})
     for (const data::Damage& damage : loader ? loader->damages() : std::vector<data::Damage>())
       note(fmt::format("left out: {}", damage.message));
   HONE_CHECK(save());
   HONE_CHECK(writer_->wait());
   if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
-  return write_trace();
+  count_memory();
+  HONE_CHECK(write_trace());
+  const analyze::RunEnd end = result_.end == TrainingEnd::kStopped  ? analyze::RunEnd::kStopped
+                              : result_.end == TrainingEnd::kTarget ? analyze::RunEnd::kTarget
+                                                                    : analyze::RunEnd::kDone;
+  if (const Status page = write_report(summary(end)); !page.ok())
+    note(page.error().message + "; the run itself is whole, but has no page");
+  return {};
+}
+
+analyze::TrainingRun Trainer::summary(analyze::RunEnd end) const {
+  const double seconds = seconds_before_ + (start_ns_ > 0 ? seconds_since(start_ns_) : 0);
+  analyze::TrainingRun run =
+      describe_run({recipe_, setup_.program, *setup_.batches, session_->plan(), *provider_, setup_.steps,
+                    setup_.data.tokens_per_sample, seconds, options_.command},
+                   end);
+  for (const auto& [op, ms] : result_.reference_ms)
+    run.notes.push_back(fmt::format("{} ran by the slow reference: {:.2f} ms a step", op, ms));
+  return run;
+}
+
+// Of the whole folder, so that a run that was resumed shows all its parts.
+Status Trainer::write_report(const analyze::TrainingRun& run) {
+  HONE_CHECK(write_training_summary(options_.out, run));
+  HONE_ASSIGN(const analyze::TrainingRun whole, read_training_run(options_.out));
+  HONE_ASSIGN(result_.report, report::write_training_report(options_.out, whole));
+  return {};
+}
+
+// A run that fails says why; its page shows how it came to that. What goes wrong with the page is not what went wrong.
+void Trainer::leave_what_is_known(const Error& failure) {
+  if (!left_) {
+    left_ = summary(analyze::RunEnd::kFailed);
+    (void)write_trace();
+  }
+  left_->failure = failure.message;
+  if (write_report(*left_).ok()) note("report    " + result_.report.string());
 }
 
 }  // namespace

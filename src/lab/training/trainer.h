@@ -1,8 +1,9 @@
 // The training loop: a recipe becomes a run folder. A function with callbacks: what is shown while it runs, and when it is
 // to stop, is the caller's (apps/train.cpp).
 //
-// The run folder: recipe.toml (as resolved: enough to go on), environment.json, classes.json, metrics.jsonl, TensorBoard events,
-// checkpoints/, and at the end model.onnx, run.json and the trace of some steps.
+// The run folder: recipe.toml (as resolved: enough to go on), environment.json, classes.json, metrics.jsonl, TensorBoard
+// events, checkpoints/, training.json, and at the end model.onnx, run.json, the trace of some steps and report.html, which
+// shows it all.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@
 
 #include "core/result.h"
 #include "core/roofs.h"
+#include "lab/training/fit_memory.h"
+#include "lab/training/memory.h"
 #include "model/recipe/recipe.h"
 
 namespace hone::lab {
@@ -56,6 +59,19 @@ struct TrainerOptions {
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> on_compile;
 };
 
+// What a run takes in memory.
+struct TrainingMemoryReport {
+  TrainingMemory predicted;  // before anything of it was taken
+  MemoryLimit limit;
+  std::size_t kept_bytes = 0;  // that it would need if nothing were computed again
+  int recomputed = 0;          // operators of a step that run again so that it fits
+  double more_flops = 0;       // of a step, as a share
+  // The most that tensors took while it trained, by the process's account (core/memory_budget.h): on a device with memory
+  // of its own the host's part alone.
+  std::size_t measured_bytes = 0;
+  std::size_t resident_bytes = 0;  // the most of the whole process
+};
+
 enum class TrainingEnd : uint8_t { kDone, kTarget, kStopped };
 
 struct TrainingResult {
@@ -66,9 +82,11 @@ struct TrainingResult {
   std::string
       limiting_stage;  // of reading ahead, what takes longest: "read", "decode", "augment", "assemble"
   double seconds = 0;  // of training, all parts of a resumed run together
-  std::filesystem::path model;  // empty where it was stopped
+  std::filesystem::path model;   // empty where it was stopped
+  std::filesystem::path report;  // the page of the whole run
   std::vector<std::pair<std::string, double>>
       reference_ms;  // operators that ran by reference, ms a step, slowest first
+  TrainingMemoryReport memory;
 };
 
 // An error of the recipe, of data or model comes before anything is written. Where the loss becomes NaN or infinite the

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/file.h"
+#include "core/memory_budget.h"
 #include "model/recipe/section_reader.h"
 #include "model/recipe/toml.h"
 #include "model/zoo/zoo.h"
@@ -258,12 +259,19 @@ Status RecipeReader::read_train(SectionReader s) {
   if (t.batch % t.accumulate != 0)
     s.fail("accumulate",
            fmt::format("a batch of {} cannot be cut into {} micro-batches", t.batch, t.accumulate));
+  std::string memory;
+  s.read("memory", memory);
+  if (const auto bytes = parse_memory(memory))
+    t.memory = *bytes;
+  else if (!memory.empty())
+    s.fail("memory", fmt::format("'{}' is no amount of memory; give one like \"2 GiB\"", memory));
   s.read("clip", t.clip, kNotNegative);
   s.read("ema", t.ema, kBelowOne);
   s.read("seed", t.seed);
   std::size_t precision = 0;
   s.read_name("precision", precision, std::vector<std::string>{"f32"});
   s.read("deterministic", t.deterministic);
+  s.read("without_passes", t.without_passes);
   s.read("evaluate_every", t.evaluate_every, kNotNegative);
   return s.finish();
 }

@@ -68,6 +68,7 @@ struct RecipeTrain {
   double epochs = 0;
   int64_t batch = 32;  // of a step, all micro-batches together
   int64_t accumulate = 1;
+  std::size_t memory = 0;  // bytes that the run may take; 0: what there is
   double clip = 0;
   double ema = 0;
   uint64_t seed = 1;  // of order, augmentation and dropout
@@ -75,8 +76,9 @@ struct RecipeTrain {
   // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
   // bit by bit.
   bool deterministic = true;
-  int64_t evaluate_every = 0;    // steps; 0: at the end
-  std::optional<double> target;  // stop once the metric has reached it
+  std::vector<std::string> without_passes;  // passes or groups that do not change the step, as hone lab found
+  int64_t evaluate_every = 0;               // steps; 0: at the end
+  std::optional<double> target;             // stop once the metric has reached it
 };
 
 inline constexpr const char* kRecipeFile = "recipe.toml";  // in a run folder, as resolved

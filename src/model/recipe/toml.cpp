@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <sstream>
+#include <version>
 
 #define TOML_EXCEPTIONS 0
+// Numbers in the fewest digits that read back the same: 0.1 stays 0.1. toml++ believes that no compiler can do it.
+#ifdef __cpp_lib_to_chars
+#define TOML_FLOAT_CHARCONV 1
+#endif
 #define TOML_ENABLE_FORMATTERS 1
 #include <fmt/core.h>
 #include <toml++/toml.h>

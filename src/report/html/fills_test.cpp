@@ -109,7 +109,7 @@ TEST(Fills, GiveOneColourToEveryClassCauseAndKind) {
   }
   for (const analyze::Cause cause : analyze::all_causes())
     EXPECT_EQ(rows_of(svg::cause_class(cause)), 1) << svg::cause_class(cause);
-  for (const char* kind : {"synchronization", "communication", "allocation"})
+  for (const char* kind : {"synchronization", "communication", "allocation", "input", "io"})
     EXPECT_EQ(rows_of(svg::kind_css(kind)), 1) << kind;
 }
 

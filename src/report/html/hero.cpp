@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/code_text.h"
 #include "report/description/memory_fields.h"
 #include "report/device_words.h"
 #include "report/html/parts.h"
 #include "report/program_words.h"
 #include "report/text.h"
+#include "report/training_words.h"
 #include "report/words.h"
 
 namespace hone::report::html {
@@ -138,7 +140,7 @@ Markup lab_hero(const analyze::LabReport& report) {
   const bool whole = has_result(report);
   if (whole)
     hero += tag("p", {{"class", "sub"}}, tag("b", "After:") + prose(" " + report.optimised.verdict.sentence));
-  hero += tag("p", {{"class", "sub"}}, prose(baseline_note()));
+  hero += tag("p", {{"class", "sub"}}, prose(baseline_note(report)));
   const analyze::Estimate& speedup = report.result.speedup;
   const analyze::Estimate before_ms = step_before(report), after_ms = step_after(report);
   const double before = before_ms.median, after = after_ms.median;
@@ -170,6 +172,37 @@ Markup program_hero(const analyze::ProgramReport& report) {
                                                : pairs_text(report.together) + ", without an interval");
   }
   if (report.baseline.floor_known) tiles += floor_tile(report.baseline, before);
+  return hero + tag("div", {{"class", "tiles"}}, tiles);
+}
+
+Markup training_hero(const analyze::TrainingRun& run) {
+  const analyze::Environment& where = run.environment;
+  Markup hero = top_line(
+      run.name, {where.machine, fmt::format("{}, {}", where.device, counted(where.threads, "thread")),
+                 where.when.substr(0, 10)});
+  hero += verdict_line(training_headline(run));
+  if (run.recorded)
+    hero +=
+        tag("p", {{"class", "sub"}}, tag("b", "A step:") + with_code(" " + run.recorded->verdict.sentence));
+  if (run.log.empty()) return hero;
+  Markup tiles;
+  if (const analyze::TrainingEvaluation* const best = best_evaluation(run); best != nullptr && best->metric) {
+    const analyze::TrainingEvaluation& last = run.evaluations.back();
+    tiles += tile(
+        run.metric, fmt::format("{:.4f}", last.metric.value_or(0)),
+        run.target ? fmt::format("target {:.4g}", *run.target) : fmt::format("best {:.4f}", *best->metric));
+  } else {
+    tiles += tile("loss", fmt::format("{:.4g}", run.log.back().loss), "of the last step");
+  }
+  const double step_ms = median_step_ms(run);
+  tiles += tile("step", format_ms(step_ms), "median");
+  const double samples = step_ms > 0 ? static_cast<double>(run.batch) * 1e3 / step_ms : 0;
+  const bool tokens = run.tokens_per_sample > 0;
+  tiles +=
+      tile(tokens ? "tokens a second" : "samples a second",
+           fmt::format("{:.0f}", tokens ? samples * static_cast<double>(run.tokens_per_sample) : samples),
+           fmt::format("batches of {}", run.batch));
+  tiles += tile("waiting for data", format_percent(wait_share(run)), "of the time");
   return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 
@@ -222,6 +255,29 @@ Markup compare_hero(const analyze::Comparison& comparison) {
   sides += compared_side("Second", comparison.b, comparison.b_verdict, comparison.b_advice,
                          comparison.b_ms.median);
   return hero + tag("div", {{"class", "grid-2 below"}}, sides);
+}
+
+Markup compare_training_hero(const analyze::TrainingComparison& comparison) {
+  const bool one_name = comparison.a_name == comparison.b_name;
+  Markup hero = top_line(one_name ? comparison.a_name : comparison.a_name + " → " + comparison.b_name,
+                         {fmt::format("{} and {}", counted(static_cast<double>(comparison.a.size()), "run"),
+                                      counted(static_cast<double>(comparison.b.size()), "run"))});
+  for (const std::string* sentence : {&comparison.time_sentence, &comparison.learning_sentence}) {
+    const std::size_t end = std::min(sentence->find(" ("), sentence->find("; "));
+    hero += tag("p", {{"class", "verdict"}}, prose(sentence->substr(0, end) + "."));
+    if (end != std::string::npos) hero += tag("p", {{"class", "sub"}}, prose(*sentence + "."));
+  }
+  hero += tag("p", {{"class", "sub"}}, tag("b", "First:") + with_code(" " + folders_text(comparison.a)));
+  hero += tag("p", {{"class", "sub"}}, tag("b", "Second:") + with_code(" " + folders_text(comparison.b)));
+  const double step = std::max(comparison.step.a_ms, comparison.step.b_ms);
+  Markup tiles = tile("first", fixed_ms(comparison.step.a_ms, step), "a step, median");
+  tiles += tile("second", fixed_ms(comparison.step.b_ms, step), "a step, median");
+  if (!comparison.numbers.empty()) {
+    const analyze::LearningNumber& row = comparison.numbers.front();
+    tiles += tile("first", learning_value(row.a, row.a_runs), row.name);
+    tiles += tile("second", learning_value(row.b, row.b_runs), row.name);
+  }
+  return hero + tag("div", {{"class", "tiles"}}, tiles);
 }
 
 }  // namespace hone::report::html

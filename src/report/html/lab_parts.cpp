@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/code_text.h"
 #include "report/html/gains.h"
 #include "report/html/parts.h"
 #include "report/precision_words.h"
+#include "report/svg/curves.h"
 #include "report/text.h"
 #include "report/words.h"
 
@@ -53,14 +55,6 @@ Markup kept_row(const analyze::LabResult& result, const GainScale& scale, double
                  tag("td", Markup()));
 }
 
-Markup fact(std::string_view name, const std::string& value) {
-  return value.empty() ? Markup() : tag("dt", name) + tag("dd", prose(value));
-}
-
-Markup card(std::string_view title, const Markup& content) {
-  return tag("div", {{"class", "card"}}, tag("h3", title) + content);
-}
-
 Markup memory_table(const analyze::LabReport& report) {
   Markup rows = Markup::literal("<tr><th></th><th class=\"n\">before</th><th class=\"n\">after</th></tr>");
   auto row = [&](std::string_view name, double before, double after) {
@@ -97,6 +91,16 @@ Markup model_facts(const analyze::ModelInfo& model) {
   return tag("dl", facts);
 }
 
+}  // namespace
+
+Markup fact(std::string_view name, const std::string& value) {
+  return value.empty() ? Markup() : tag("dt", name) + tag("dd", prose(value));
+}
+
+Markup card(std::string_view title, const Markup& content) {
+  return tag("div", {{"class", "card"}}, tag("h3", title) + content);
+}
+
 Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
                          const analyze::RoofsOrigin& origin) {
   Markup facts = fact("machine", where.machine);
@@ -112,8 +116,6 @@ Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
   for (const auto& [name, value] : where.settings) facts += fact(name, value);
   return tag("dl", facts + fact("when", where.when));
 }
-
-}  // namespace
 
 Section passes_part(const analyze::LabReport& report) {
   if (report.passes.empty()) return {};
@@ -183,6 +185,25 @@ Section numerics_part(const analyze::LabReport& report) {
   return section("checks", "Numerics and memory",
                  "The optimised plan against the reference, and what both plans hold.",
                  tag("div", {{"class", "grid-2"}}, cards));
+}
+
+Section learning_part(const analyze::LabReport& report) {
+  Markup cards;
+  for (const analyze::LearningCurve& curve : report.curves) {
+    const svg::LossCurves drawn{curve.unchanged, curve.disturbed, curve.changed, curve.allowed};
+    const Markup charts = chart([&](const svg::Canvas& canvas) { return svg::loss_curves(drawn, canvas); });
+    if (!charts.empty()) cards += card(capitalised(curve.name), charts);
+  }
+  if (cards.empty()) return {};
+  const Markup legend = Markup::literal(
+      "<div class=\"legend\"><span><i class=\"pale\"></i>allowed around the unchanged step</span>"
+      "<span><i class=\"full\"></i>unchanged, and from weights that differ in their last place</span>"
+      "<span><i style=\"background:var(--accent)\"></i>with all that was kept</span></div>");
+  return section(
+      "learning", "What it learns",
+      "From the same weights on the same batches, step by step. A change is dropped whose curve leaves what "
+      "is allowed.",
+      legend + cards);
 }
 
 Section facts_part(const analyze::LabReport& report) {

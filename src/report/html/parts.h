@@ -3,12 +3,15 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analyze/compare.h"
 #include "analyze/findings.h"
 #include "analyze/program_report.h"
+#include "analyze/training/compare_training.h"
+#include "analyze/training/training_run.h"
 #include "report/description/grid.h"
 #include "report/markup.h"
 
@@ -60,6 +63,9 @@ Markup evidence_line(std::string_view line, const std::vector<analyze::FindingPa
 // A name that leads to a place in that timeline.
 Markup place_link(const analyze::TimelinePlace& place, const Markup& name);
 
+// Of recipes only.
+Section learning_part(const analyze::LabReport& report);
+
 // In explanations only; empty where the analysis has nothing of the kind.
 Section findings_part(const analyze::Analysis& analysis);
 Section step_part(const analyze::Analysis& analysis);
@@ -85,6 +91,28 @@ Section changes_part(const analyze::ProgramReport& report);
 Section lines_part(const analyze::ProgramReport& report);
 Section losses_part(const analyze::ProgramReport& report);
 Section repeat_part(const analyze::ProgramReport& report);
+
+// Of a training run.
+Markup training_hero(const analyze::TrainingRun& run);
+Section learning_part(const analyze::TrainingRun& run);
+Section pace_part(const analyze::TrainingRun& run);
+Section no_steps_part(const analyze::TrainingRun& run);  // where no step of it was recorded
+Section training_memory_part(const analyze::TrainingRun& run);
+Section recipe_part(const analyze::TrainingRun& run);
+Section training_facts_part(const analyze::TrainingRun& run);
+
+Markup compare_training_hero(const analyze::TrainingComparison& comparison);
+Section compare_training_time_part(const analyze::TrainingComparison& comparison);
+Section compare_training_learning_part(const analyze::TrainingComparison& comparison,
+                                       std::span<const analyze::TrainingRun> a,
+                                       std::span<const analyze::TrainingRun> b);
+Section compare_training_recipe_part(const analyze::TrainingComparison& comparison);
+
+// A line of a <dl>; nothing where there is no value.
+Markup fact(std::string_view name, const std::string& value);
+Markup card(std::string_view title, const Markup& content);
+Markup environment_facts(const analyze::Environment& where, const Roofs& roofs,
+                         const analyze::RoofsOrigin& origin);
 
 Section passes_part(const analyze::LabReport& report);
 // Of passes that narrow types.

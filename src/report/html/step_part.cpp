@@ -45,8 +45,11 @@ Markup strip(const Analysis& analysis, std::vector<analyze::TimelineSpan> spans)
 
 // What is neither an operator nor its kernels has colours of its own.
 Markup kinds_legend(const std::vector<analyze::TimelineSpan>& spans) {
-  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"kind-sync", "waiting for the device"}, {"kind-comm", "communication"}, {"kind-alloc", "allocation"}};
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {{"kind-sync", "waiting for the device"},
+                                                                      {"kind-comm", "communication"},
+                                                                      {"kind-alloc", "allocation"},
+                                                                      {"kind-input", "waiting for input"},
+                                                                      {"kind-io", "waiting for files"}};
   Markup entries;
   for (const auto& [css, label] : kKinds)
     if (std::any_of(spans.begin(), spans.end(), [css = css](const analyze::TimelineSpan& span) {

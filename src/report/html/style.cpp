@@ -80,6 +80,9 @@ i.memory-used{background:var(--accent);opacity:.5}
 svg .curve{fill:none;stroke:var(--total);stroke-width:1.6}
 svg .curve.again{stroke-dasharray:4 3}
 svg .curve.after{stroke:var(--accent)}
+svg .curve.faint{stroke-width:1;stroke-opacity:.45}
+svg .measured.before{fill:var(--total)}
+.card.small svg.compact{display:block}
 svg .band{fill:color-mix(in srgb,var(--total) 22%,var(--card));stroke:none}
 svg .predicted{fill:var(--card);stroke:var(--soft);stroke-width:1.4}
 svg .hot{filter:brightness(1.15)}

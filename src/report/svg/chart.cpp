@@ -25,6 +25,8 @@ std::string_view kind_css(std::string_view kind) {
   if (kind.starts_with("synchronization")) return "kind-sync";
   if (kind.starts_with("communication") || kind.starts_with("collective")) return "kind-comm";
   if (kind.starts_with("allocation")) return "kind-alloc";
+  if (kind == "input") return "kind-input";
+  if (kind == "io") return "kind-io";
   return "";
 }
 

@@ -97,7 +97,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
   if (const std::string note = quotient_note(report); !note.empty()) out += wrapped(note, 0, style);
   out += wrapped("Before: " + report.baseline.verdict.sentence, 0, style);
   out += paint(wrapped(where_line(report.environment), 0, style), Colour::kFaint, style);
-  out += paint(wrapped(std::string(baseline_note()), 0, style), Colour::kFaint, style);
+  out += paint(wrapped(std::string(baseline_note(report)), 0, style), Colour::kFaint, style);
   if (has_result(report)) out += paint(wrapped(std::string(speedup_note()), 0, style), Colour::kFaint, style);
   out += warnings(lab_warnings(report), style);
   out += heading("Before: where the time went", style) + ledger_table(report.baseline, style);
@@ -109,7 +109,9 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
   if (has_result(report))
     out += after_parts(report, style);
   else if (report.interrupted.empty() && !report.numerics.empty())
-    out += "\n" + wrapped("The model as it is: " + largest_error_text(report) + ".", 0, style);
+    out += "\n" + wrapped((is_training(report) ? "The step as it is: " : "The model as it is: ") +
+                              largest_error_text(report) + ".",
+                          0, style);
   if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())
     out += "\n" + paint(wrapped("Roofs: " + origin + ".", 0, style), Colour::kFaint, style);
   if (!report.phases.empty())

@@ -20,7 +20,7 @@ graph::Capabilities make_capabilities() {
   takes.split_attention = true;
   // Blocks as wide as the CPU's vectors.
   takes.convolution_layout = __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
-  takes.laid_out = {DType::kF32, DType::kI8, DType::kU8};  // quantised images between convolutions
+  takes.laid_out = {DType::kF32, DType::kI8, DType::kU8, DType::kBool};  // also quantised images, and masks
   return takes;
 }
 

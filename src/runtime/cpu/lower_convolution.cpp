@@ -183,14 +183,15 @@ std::vector<std::size_t> packed_inputs(const GroupView& group, const Parts& part
   return unread;
 }
 
-// hone.ConvWeightGradient: oneDNN's, of plain tensors.
+// hone.ConvWeightGradient: oneDNN's.
 void lower_weight_gradient(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::TensorType& x = context.in(0);
   const graph::TensorType& g = context.in(1);
-  if (x.dtype != DType::kF32 || x.layout != Layout::kPlain || g.layout != Layout::kPlain || x.rank() > 5)
-    return;
+  if (x.dtype != DType::kF32 || x.rank() > 5) return;
   const Shape in = context.in_shape(0), out = context.in_shape(1), weight = context.out_shape();
   ConvolutionDesc desc;
+  desc.src_layout = x.layout;
+  desc.dst_layout = g.layout;
   desc.batch = in[0];
   desc.in_channels = in[1];
   desc.out_channels = out[1];

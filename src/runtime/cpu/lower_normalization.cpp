@@ -1,6 +1,10 @@
-// Softmax, layer, group and batch normalisation: hone's own kernels, f32.
+// Softmax, layer, group and batch normalisation: hone's own kernels, f32, and gradients of them.
+#include <algorithm>
+
 #include <fmt/core.h>
 
+#include "kernels/cpu/normalization/batch_norm_training.h"
+#include "kernels/cpu/normalization/layer_norm_gradient.h"
 #include "kernels/cpu/normalization/normalization.h"
 #include "kernels/cpu/softmax/softmax.h"
 #include "runtime/cpu/families.h"
@@ -90,23 +94,85 @@ void lower_group_norm(const LowerContext& context, std::vector<Candidate>& found
                    }});
 }
 
-void lower_training_batch_norm(const LowerContext& context, const kernels::BatchNormDesc& desc,
-                               std::vector<Candidate>& found) {
-  const float momentum = context.node.attributes.real("momentum", 0.9F);
-  if (desc.spatial < 8) return;  // of planes as short as that each would cost more than its elements
-  const auto make = [desc, momentum]() -> Result<std::unique_ptr<Kernel>> {
-    HONE_ASSIGN(kernels::TrainingBatchNorm norm, kernels::TrainingBatchNorm::create(desc, momentum));
+kernels::TrainingBatchNormDesc training_desc(const LowerContext& context, std::size_t image) {
+  const Shape shape = context.in_shape(image);
+  kernels::TrainingBatchNormDesc desc;
+  desc.batch = shape[0];
+  desc.channels = shape[1];
+  desc.spatial = product(shape, 2, shape.size());
+  desc.epsilon = context.node.attributes.real("epsilon", 1e-5F);
+  desc.momentum = context.node.attributes.real("momentum", 0.9F);
+  desc.layout = context.in(image).layout;
+  return desc;
+}
+
+void lower_training_batch_norm(const LowerContext& context, std::vector<Candidate>& found) {
+  const auto make = [desc = training_desc(context, 0)]() -> Result<std::unique_ptr<Kernel>> {
+    HONE_ASSIGN(kernels::TrainingBatchNorm norm, kernels::TrainingBatchNorm::create(desc));
+    return make_kernel({.implementation = "hone training batch norm", .scratch_bytes = norm.scratch_bytes()},
+                       [norm](const KernelArguments& a) -> Status {
+                         const auto result = [&](std::size_t i) {
+                           return i < a.outputs.size() && a.outputs[i] != nullptr ? f32(a.outputs[i])
+                                                                                  : nullptr;
+                         };
+                         norm.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.inputs[3]),
+                                       f32(a.inputs[4]), f32(a.outputs[0]), result(1), result(2)},
+                                      a.scratch);
+                         return {};
+                       });
+  };
+  found.push_back({"hone training batch norm", make});
+}
+
+// All inputs f32, images in one layout.
+bool takes_gradient(const LowerContext& context) {
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+    if (context.in(i).dtype != DType::kF32 || !context.in(i).is_static()) return false;
+    if (i != 2 && context.in(i).layout != context.in(1).layout) return false;
+  }
+  return std::all_of(context.node.outputs.begin(), context.node.outputs.end(),
+                     [](graph::ValueId output) { return output.valid(); });
+}
+
+void lower_batch_norm_gradient(const LowerContext& context, std::vector<Candidate>& found) {
+  if (!takes_gradient(context) || context.in_shape(1).size() < 2) return;
+  const bool relu = context.has(3);
+  const auto make = [desc = training_desc(context, 1), relu]() -> Result<std::unique_ptr<Kernel>> {
+    HONE_ASSIGN(kernels::BatchNormGradient gradient, kernels::BatchNormGradient::create(desc));
     return make_kernel(
-        {.implementation = "hone training batch norm"}, [norm](const KernelArguments& a) -> Status {
-          const auto result = [&](std::size_t i) {
-            return i < a.outputs.size() && a.outputs[i] != nullptr ? f32(a.outputs[i]) : nullptr;
-          };
-          norm.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.inputs[3]),
-                        f32(a.inputs[4]), f32(a.outputs[0]), result(1), result(2)});
+        {.implementation = "hone batch norm gradient", .scratch_bytes = gradient.scratch_bytes()},
+        [gradient, relu](const KernelArguments& a) -> Status {
+          gradient.execute(
+              {f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), relu ? f32(a.inputs[3]) : nullptr,
+               f32(a.outputs[0]), f32(a.outputs[1]), f32(a.outputs[2])},
+              a.scratch);
           return {};
         });
   };
-  found.push_back({"hone training batch norm", make});
+  found.push_back({"hone batch norm gradient", make});
+}
+
+void lower_layer_norm_gradient(const LowerContext& context, std::vector<Candidate>& found) {
+  const Shape shape = context.in_shape(1);
+  auto axis = normalize_axis(context.node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
+  if (!axis.ok() || !takes_gradient(context) || context.in(1).layout != Layout::kPlain) return;
+  kernels::LayerNormDesc desc;
+  desc.rows = product(shape, 0, static_cast<std::size_t>(*axis));
+  desc.length = product(shape, static_cast<std::size_t>(*axis), shape.size());
+  desc.epsilon = context.node.attributes.real("epsilon", 1e-5F);
+  if (element_count(context.in_shape(2)) != desc.length) return;
+  found.push_back(
+      {"hone layer norm gradient", [desc]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(kernels::LayerNormGradient gradient, kernels::LayerNormGradient::create(desc));
+         return make_kernel(
+             {.implementation = "hone layer norm gradient", .scratch_bytes = gradient.scratch_bytes()},
+             [gradient](const KernelArguments& a) -> Status {
+               gradient.execute({f32(a.inputs[0]), f32(a.inputs[1]), f32(a.inputs[2]), f32(a.outputs[0]),
+                                 f32(a.outputs[1]), f32(a.outputs[2])},
+                                a.scratch);
+               return {};
+             });
+       }});
 }
 
 // By the statistics given, or the batch's own.
@@ -125,7 +191,8 @@ void lower_batch_norm(const LowerContext& context, std::vector<Candidate>& found
   desc.channels = shape[1];
   desc.spatial = product(shape, 2, shape.size());
   desc.epsilon = node.attributes.real("epsilon", 1e-5F);
-  if (trains) return lower_training_batch_norm(context, desc, found);
+  if (trains) return lower_training_batch_norm(context, found);
+  if (context.in(0).layout != Layout::kPlain) return;
   found.push_back({"hone batch norm", [desc]() -> Result<std::unique_ptr<Kernel>> {
                      HONE_ASSIGN(kernels::BatchNorm norm, kernels::BatchNorm::create(desc));
                      return make_kernel(
@@ -143,13 +210,15 @@ void lower_batch_norm(const LowerContext& context, std::vector<Candidate>& found
 void lower_normalization(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::Node& node = context.node;
   if (node.inputs.empty() || !context.has(0) || context.in(0).dtype != DType::kF32 ||
-      context.out().layout != Layout::kPlain || context.in(0).layout != Layout::kPlain ||
       element_count(context.in_shape(0)) == 0) {
     return;
   }
+  if (node.op == "hone.BatchNormalizationGradient") return lower_batch_norm_gradient(context, found);
+  if (node.op == "BatchNormalization") return lower_batch_norm(context, found);
+  if (context.out().layout != Layout::kPlain || context.in(0).layout != Layout::kPlain) return;
+  if (node.op == "hone.LayerNormalizationGradient") return lower_layer_norm_gradient(context, found);
   if (node.op == "Softmax" || node.op == "LogSoftmax") lower_softmax(context, found);
   if (node.op == "LayerNormalization" || node.op == "RMSNormalization") lower_layer_norm(context, found);
-  if (node.op == "BatchNormalization") lower_batch_norm(context, found);
   if (node.op == "InstanceNormalization" || node.op == "GroupNormalization") lower_group_norm(context, found);
 }
 

@@ -11,18 +11,21 @@ namespace hone::runtime::cpu {
 
 namespace {
 
-// The gradients: hone's own kernels, of plain tensors.
+// The gradients: hone's own kernels. That of an average takes plain tensors.
 void lower_pooling_gradient(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::Node& node = context.node;
   const graph::TensorType& result = context.out();
-  if (context.in(0).dtype != DType::kF32 || context.in(0).layout != Layout::kPlain ||
-      result.layout != Layout::kPlain || result.rank() > 5)
-    return;
-  const Shape shape = context.out_shape();
   kernels::PoolingGradientDesc desc;
   desc.maximum = node.op == "hone.MaxPoolGradient";
+  if (context.in(0).dtype != DType::kF32 || context.in(0).layout != result.layout || result.rank() > 5 ||
+      (result.layout != Layout::kPlain && !desc.maximum) ||
+      (desc.maximum && context.in(1).layout != result.layout))
+    return;
+  const Shape shape = context.out_shape();
   desc.counts_pads = node.attributes.integer("count_include_pad", 0) != 0;
-  desc.planes = shape[0] * shape[1];
+  const bool last = result.layout == Layout::kChannelsLast;
+  desc.width = last ? shape[1] : channel_block(result.layout);
+  desc.planes = last ? shape[0] : shape[0] * ((shape[1] + desc.width - 1) / desc.width);
   desc.input.assign(shape.begin() + 2, shape.end());
   auto spec = read_windows(node.attributes, {});
   if (!spec.ok()) return;

@@ -65,9 +65,11 @@ Result<std::unique_ptr<ConvolutionWeightGradient>> ConvolutionWeightGradient::cr
     const auto plain = [](const Shape& shape) {
       return onednn::strided_desc(shape, row_major_strides(shape));
     };
+    HONE_ASSIGN(const onednn::MemoryDesc src, onednn::memory_desc(desc.src_shape(), desc.src_layout));
+    HONE_ASSIGN(const onednn::MemoryDesc dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout));
     execution->set_name(found.impl_info_str());
-    execution->add_repacked(DNNL_ARG_SRC, plain(desc.src_shape()), found.src_desc());
-    execution->add_repacked(DNNL_ARG_DIFF_DST, plain(desc.dst_shape()), found.diff_dst_desc());
+    execution->add_repacked(DNNL_ARG_SRC, src, found.src_desc());
+    execution->add_repacked(DNNL_ARG_DIFF_DST, dst, found.diff_dst_desc());
     execution->add_repacked_result(DNNL_ARG_DIFF_WEIGHTS, found.diff_weights_desc(),
                                    plain(grouped_weights(desc)));
     execution->finish(dnnl::convolution_backward_weights(found), found.scratchpad_desc());

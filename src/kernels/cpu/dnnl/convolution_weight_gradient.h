@@ -1,5 +1,5 @@
-// The gradient of a convolution's weight on oneDNN, in f32: image and gradient come plain and are brought into the
-// library's own formats in scratch memory, the result is plain.
+// The gradient of a convolution's weight on oneDNN, in f32: image and gradient come in src_layout and dst_layout and,
+// where the library wants other formats, are brought into those in scratch memory. The result is plain.
 #pragma once
 
 #include <memory>

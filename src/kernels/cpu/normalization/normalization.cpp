@@ -167,33 +167,6 @@ void BatchNormPlanes(const BatchNormDesc& desc, const BatchNormArguments& argume
   }
 }
 
-// Channels [begin, end): their planes in order, twice.
-void TrainingBatchNormChannels(const BatchNormDesc& desc, float momentum, const TrainingBatchNormArguments& a,
-                               int64_t begin, int64_t end) {
-  const auto plane = [&](int64_t n, int64_t channel) { return (n * desc.channels + channel) * desc.spatial; };
-  const auto size = static_cast<double>(desc.spatial);
-  const auto count = static_cast<double>(desc.batch) * size;
-  const auto part = static_cast<double>(momentum);
-  for (int64_t channel = begin; channel < end; ++channel) {
-    Moments all;
-    for (int64_t n = 0; n < desc.batch; ++n) {
-      const Moments m = moments(a.x + plane(n, channel), desc.spatial);
-      merge_moments(all, static_cast<double>(n) * size, m.mean, m.squares, size);
-    }
-    const double variance = all.squares / count;
-    const double factor =
-        static_cast<double>(a.scale[channel]) / std::sqrt(variance + static_cast<double>(desc.epsilon));
-    for (int64_t n = 0; n < desc.batch; ++n)
-      center_scale(a.x + plane(n, channel), a.y + plane(n, channel), desc.spatial,
-                   static_cast<float>(all.mean), static_cast<float>(factor), a.bias[channel]);
-    const auto running = [&](float old, double own) {
-      return static_cast<float>(part * static_cast<double>(old) + (1 - part) * own);
-    };
-    if (a.mean != nullptr) a.mean[channel] = running(a.old_mean[channel], all.mean);
-    if (a.variance != nullptr) a.variance[channel] = running(a.old_variance[channel], variance);
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace hone::kernels
 HWY_AFTER_NAMESPACE();
@@ -205,7 +178,6 @@ namespace {
 HWY_EXPORT(LayerNormRows);
 HWY_EXPORT(GroupNormGroup);
 HWY_EXPORT(BatchNormPlanes);
-HWY_EXPORT(TrainingBatchNormChannels);
 constexpr int64_t kParallelNormElements = 16384;
 
 }  // namespace
@@ -257,22 +229,6 @@ void BatchNorm::execute(const BatchNormArguments& arguments) const noexcept {
   parallel_for(desc_.batch * desc_.channels, kParallelNormElements / desc_.spatial + 1,
                [&](int64_t begin, int64_t end, int) {
                  HWY_DYNAMIC_DISPATCH(BatchNormPlanes)(desc_, arguments, begin, end);
-               });
-}
-
-Result<TrainingBatchNorm> TrainingBatchNorm::create(BatchNormDesc desc, float momentum) {
-  if (desc.batch < 1 || desc.channels < 0 || desc.spatial < 1)
-    return invalid("batch norm: no elements to take statistics of");
-  TrainingBatchNorm kernel;
-  kernel.desc_ = desc;
-  kernel.momentum_ = momentum;
-  return kernel;
-}
-
-void TrainingBatchNorm::execute(const TrainingBatchNormArguments& arguments) const noexcept {
-  parallel_for(desc_.channels, kParallelNormElements / (desc_.batch * desc_.spatial) + 1,
-               [&](int64_t begin, int64_t end, int) {
-                 HWY_DYNAMIC_DISPATCH(TrainingBatchNormChannels)(desc_, momentum_, arguments, begin, end);
                });
 }
 

@@ -1,5 +1,6 @@
 // Normalisation by mean and variance in f32: LayerNorm, RMSNorm, with a residual sum in front if wanted;
-// GroupNorm, InstanceNorm, and BatchNorm by given statistics or the batch's own on the plain layout.
+// GroupNorm, InstanceNorm, and BatchNorm by given statistics on the plain layout. BatchNorm in training is in
+// batch_norm_training.h.
 #pragma once
 
 #include <cstddef>
@@ -86,30 +87,6 @@ class BatchNorm {
 
  private:
   BatchNormDesc desc_;
-};
-
-// BatchNorm in training: each channel by the mean and variance of all its elements, of which the running ones take
-// their part: momentum · old + (1 - momentum) · the batch's.
-struct TrainingBatchNormArguments {
-  const float* x = nullptr;
-  const float* scale = nullptr;  // [channels], as all below
-  const float* bias = nullptr;
-  const float* old_mean = nullptr;
-  const float* old_variance = nullptr;
-  float* y = nullptr;     // may be x
-  float* mean = nullptr;  // the running ones; null: not wanted. May be the old ones
-  float* variance = nullptr;
-};
-
-class TrainingBatchNorm {
- public:
-  static Result<TrainingBatchNorm> create(BatchNormDesc desc, float momentum);
-  static std::size_t scratch_bytes() { return 0; }
-  void execute(const TrainingBatchNormArguments& arguments) const noexcept;
-
- private:
-  BatchNormDesc desc_;
-  float momentum_ = 0.9F;
 };
 
 }  // namespace hone::kernels

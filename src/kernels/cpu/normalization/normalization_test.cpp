@@ -92,41 +92,5 @@ TEST(GroupNorm, NormalisesGroupsAndSingleChannels) {
   EXPECT_FALSE(GroupNorm::create({1, 6, 4, 1, 0}).ok());
 }
 
-TEST(TrainingBatchNorm, NormalisesByTheBatchAndMovesTheRunningStatistics) {
-  for (const int64_t spatial : {1, 7, 33, 5000}) {
-    const int64_t batch = 3, channels = 5;
-    const std::vector<float> x = normal_values(batch * channels * spatial, 50, 2, 1);
-    const std::vector<float> scale = normal_values(channels, 1, 0.5f, 2),
-                             bias = normal_values(channels, 0, 1, 3);
-    const std::vector<float> mean = normal_values(channels, 4, 1, 4),
-                             variance = normal_values(channels, 9, 1, 5);
-    std::vector<float> y(x.size(), NAN), new_mean(channels, NAN), new_variance(channels, NAN);
-    const auto kernel = TrainingBatchNorm::create(
-        {.batch = batch, .channels = channels, .spatial = spatial, .epsilon = 1e-3f}, 0.8f);
-    ASSERT_TRUE(kernel.ok());
-    kernel->execute({x.data(), scale.data(), bias.data(), mean.data(), variance.data(), y.data(),
-                     new_mean.data(), new_variance.data()});
-    for (int64_t c = 0; c < channels; ++c) {
-      const auto at = static_cast<std::size_t>(c);
-      std::vector<float> own;
-      for (int64_t n = 0; n < batch; ++n)
-        own.insert(own.end(), x.begin() + (n * channels + c) * spatial,
-                   x.begin() + (n * channels + c + 1) * spatial);
-      const auto [m, inverse] = statistics(own.data(), static_cast<int64_t>(own.size()), 1e-3, false);
-      const double v = 1 / (inverse * inverse) - 1e-3;
-      EXPECT_NEAR(static_cast<double>(new_mean[at]), 0.8 * static_cast<double>(mean[at]) + 0.2 * m, 1e-4);
-      EXPECT_NEAR(static_cast<double>(new_variance[at]), 0.8 * static_cast<double>(variance[at]) + 0.2 * v,
-                  1e-4);
-      for (int64_t n = 0; n < batch; ++n)
-        for (int64_t i = 0; i < spatial; ++i) {
-          const auto k = static_cast<std::size_t>((n * channels + c) * spatial + i);
-          const double exact = (static_cast<double>(x[k]) - m) * inverse * static_cast<double>(scale[at]) +
-                               static_cast<double>(bias[at]);
-          ASSERT_NEAR(static_cast<double>(y[k]), exact, 1e-4) << spatial;
-        }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace hone::kernels

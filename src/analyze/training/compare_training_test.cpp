@@ -1,0 +1,181 @@
+#include "analyze/training/compare_training.h"
+
+#include <gmock/gmock.h>
+
+#include "analyze/training/fabricate_training.h"
+
+namespace hone::analyze {
+namespace {
+
+using fabricate::training_run;
+using fabricate::TrainingOptions;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<TrainingRun> runs(const TrainingOptions& like, uint64_t first_seed, int count) {
+  std::vector<TrainingRun> all;
+  for (int i = 0; i < count; ++i) {
+    TrainingOptions options = like;
+    options.seed = first_seed + static_cast<uint64_t>(i);
+    all.push_back(training_run(options));
+  }
+  return all;
+}
+
+TrainingComparison compared(const std::vector<TrainingRun>& a, const std::vector<TrainingRun>& b) {
+  auto comparison = compare_training(a, b);
+  if (!comparison.ok()) throw std::runtime_error(comparison.error().message);
+  return *std::move(comparison);
+}
+
+const LearningNumber& number(const TrainingComparison& comparison, const std::string& id) {
+  for (const LearningNumber& row : comparison.numbers)
+    if (row.id == id) return row;
+  throw std::runtime_error("no number " + id);
+}
+
+TEST(CompareTraining, EqualRunsHaveNotChanged) {
+  const TrainingRun run = training_run();
+  const TrainingComparison c = compared({run}, {run});
+  EXPECT_TRUE(c.same_losses);
+  EXPECT_EQ(c.learning, LearningChange::kSame);
+  EXPECT_EQ(c.step.certainty, Certainty::kNone);
+  EXPECT_EQ(c.wait.certainty, Certainty::kNone);
+  EXPECT_THAT(c.learning_sentence, HasSubstr("the losses of all 200 steps are equal"));
+  EXPECT_THAT(c.time_sentence, HasSubstr("No difference"));
+  EXPECT_THAT(c.recipe, IsEmpty());
+  for (const LearningNumber& row : c.numbers) EXPECT_EQ(row.change, LearningChange::kSame) << row.id;
+}
+
+TEST(CompareTraining, ASlowerStepIsSureAndChangesNothingOfLearning) {
+  TrainingRun slower = training_run();
+  for (TrainingStep& step : slower.log) {
+    step.step_ms += 3;
+    step.input_wait_ms += 3;
+  }
+  const TrainingComparison c = compared({training_run()}, {slower});
+  EXPECT_EQ(c.learning, LearningChange::kSame);
+  EXPECT_EQ(c.step.certainty, Certainty::kSure);
+  EXPECT_NEAR(c.step.b_ms - c.step.a_ms, 3, 0.05);
+  EXPECT_LE(c.step.difference.change_ms.low, 3);
+  EXPECT_GE(c.step.difference.change_ms.high, 3);
+  EXPECT_EQ(c.wait.certainty, Certainty::kSure);
+  EXPECT_NEAR(c.wait.difference.change_ms.median, 3, 1e-9);
+  EXPECT_THAT(c.time_sentence, HasSubstr("13."));
+  EXPECT_THAT(c.time_sentence, HasSubstr("(sure; the change is between +"));
+  const LearningNumber& seconds = number(c, "seconds_to_target");
+  EXPECT_NEAR(seconds.b.at(0) - seconds.a.at(0), 3e-3 * number(c, "steps_to_target").a.at(0), 1e-6);
+}
+
+TEST(CompareTraining, TwoRunsOfOneSeedEachProveNothing) {
+  const TrainingComparison c =
+      compared({training_run({.seed = 1})}, {training_run({.seed = 2, .best = 0.7})});
+  EXPECT_EQ(c.learning, LearningChange::kUnknown);
+  EXPECT_THAT(c.learning_sentence, HasSubstr("nothing says how much seeds alone"));
+  for (const LearningNumber& row : c.numbers) EXPECT_FALSE(row.test.has_value()) << row.id;
+  ASSERT_EQ(c.recipe.size(), 1U);
+  EXPECT_EQ(c.recipe[0].key, "train.seed");
+}
+
+TEST(CompareTraining, SeveralSeedsShowThatARunLearnsWorse) {
+  const TrainingComparison c = compared(runs({}, 1, 4), runs({.rate = 0.7, .best = 0.9}, 11, 4));
+  EXPECT_EQ(c.learning, LearningChange::kWorse);
+  EXPECT_THAT(c.learning_sentence, HasSubstr("learned worse"));
+  EXPECT_EQ(number(c, "mean_loss").change, LearningChange::kWorse);
+  EXPECT_EQ(number(c, "loss_at_step").change, LearningChange::kWorse);
+  const LearningNumber& last = number(c, "last_metric");
+  ASSERT_TRUE(last.test.has_value());
+  EXPECT_LT(last.test->p, 0.01);
+  EXPECT_LT(last.test->high, 0);
+  EXPECT_THAT(c.recipe, IsEmpty()) << "seeds are what varies";
+  EXPECT_EQ(compared(runs({.best = 0.9}, 11, 4), runs({}, 1, 4)).learning, LearningChange::kBetter);
+}
+
+TEST(CompareTraining, SeedsOfOneRecipeDifferNoMoreOftenThanTheLevelSays) {
+  int claimed = 0;
+  constexpr int kTrials = 200;
+  for (uint64_t i = 0; i < kTrials; ++i) {
+    const TrainingComparison c =
+        compared(runs({.steps = 60}, 10 * i + 1, 3), runs({.steps = 60}, 10 * i + 6, 3));
+    claimed += c.learning == LearningChange::kNoDifference ? 0 : 1;
+  }
+  EXPECT_LT(claimed, kTrials / 10);
+}
+
+TEST(CompareTraining, NoDifferenceSaysWhatItLeavesOpen) {
+  const TrainingComparison c = compared(runs({}, 1, 3), runs({}, 21, 3));
+  ASSERT_EQ(c.learning, LearningChange::kNoDifference) << c.learning_sentence;
+  EXPECT_THAT(c.learning_sentence, HasSubstr("would have been found four times in five"));
+  EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("normally distributed")));
+}
+
+TEST(CompareTraining, ComparesWhatBothHaveSeen) {
+  TrainingRun larger = training_run({.steps = 100});
+  larger.batch = 64;
+  larger.recipe[1].second = "64";
+  const TrainingComparison c = compared({training_run()}, {larger});
+  EXPECT_EQ(c.compared_steps, 100);
+  EXPECT_FALSE(c.same_losses);
+  // Along the same curve by share of the run: at the same samples the losses are the same but for noise.
+  const LearningNumber& at_samples = number(c, "loss_at_samples");
+  EXPECT_NEAR(at_samples.a.at(0), at_samples.b.at(0), 0.1);
+  const LearningNumber& at_step = number(c, "loss_at_step");
+  EXPECT_GT(at_step.a.at(0), at_step.b.at(0) + 0.1);
+  ASSERT_EQ(c.recipe.size(), 1U);
+  EXPECT_EQ(c.recipe[0].a, "32");
+  EXPECT_EQ(c.recipe[0].b, "64");
+}
+
+TEST(CompareTraining, TheMeanLossIsTheAreaUnderTheCurve) {
+  TrainingRun flat = training_run(), half = training_run();
+  for (TrainingStep& step : flat.log) step.loss = 3;
+  for (TrainingStep& step : half.log) step.loss = step.step <= 100 ? 2 : 1;
+  const LearningNumber row = number(compared({flat}, {half}), "mean_loss");
+  EXPECT_NEAR(row.a.at(0), 3, 1e-9);
+  EXPECT_NEAR(row.b.at(0), 1.5, 0.02);
+  EXPECT_EQ(number(compared({flat}, {half}), "loss_at_step").b.at(0), 1);
+}
+
+TEST(CompareTraining, RunsThatNeverReachedTheTargetAreNotAveraged) {
+  std::vector<TrainingRun> good = runs({}, 1, 3), mixed = runs({}, 11, 3);
+  for (std::vector<TrainingRun>* side : {&good, &mixed})
+    for (TrainingRun& run : *side) run.target = 0.9;
+  for (TrainingEvaluation& each : mixed[1].evaluations) *each.metric *= 0.5;
+  const LearningNumber row = number(compared(good, mixed), "steps_to_target");
+  EXPECT_EQ(row.a.size(), 3U);
+  EXPECT_EQ(row.b.size(), 2U);
+  EXPECT_FALSE(row.test.has_value());
+  EXPECT_EQ(row.change, LearningChange::kUnknown);
+}
+
+TEST(CompareTraining, OneRunTwiceIsNotTwoSeeds) {
+  const TrainingRun run = training_run();
+  std::vector<TrainingRun> other = runs({}, 1, 2);
+  other[1].recipe[1].second = "64";
+  const TrainingComparison c = compared({run, run}, other);
+  EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("one run twice")));
+  EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("differ in more than their seeds")));
+}
+
+TEST(CompareTraining, SaysWhichRunsEndedEarlyAndWhatElseDiffers) {
+  TrainingRun stopped = training_run({.steps = 50});
+  stopped.end = RunEnd::kStopped;
+  stopped.steps = 200;
+  stopped.environment.threads = 8;
+  const TrainingComparison c = compared({training_run()}, {stopped});
+  EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("ended at step 50 of 200")));
+  EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("threads differ: 2 and 8")));
+}
+
+TEST(CompareTraining, ARunWithoutStepsOrFiniteLossesIsNoCrash) {
+  TrainingRun empty = training_run(), lost = training_run({.steps = 3});
+  empty.log.clear();
+  EXPECT_THAT(compare_training({{empty}}, {{empty}}).error().message, HasSubstr("no step"));
+  for (TrainingStep& step : lost.log) step.loss = NAN;
+  lost.evaluations.clear();
+  const TrainingComparison c = compared({lost}, {lost});
+  EXPECT_THAT(c.learning_sentence, HasSubstr("nothing to compare"));
+}
+
+}  // namespace
+}  // namespace hone::analyze

@@ -1,0 +1,26 @@
+// Student's t: what tests of means of few values need. Pure functions of numbers.
+#pragma once
+
+#include <span>
+
+namespace hone {
+
+// P(T <= t) for `freedom` > 0 degrees of freedom, which need not be whole.
+double student_t_cdf(double t, double freedom);
+// The t below which T lies with probability p, 0 < p < 1.
+double student_t_quantile(double p, double freedom);
+
+// Welch's test of two means (Biometrika 34, 1947): independent values, normal within each sample, variances that may
+// differ. Two values of each at least.
+struct WelchTest {
+  double difference = 0;     // mean of b − mean of a
+  double low = 0, high = 0;  // of its interval
+  double p = 1;              // two-sided: that means which are equal come as far apart
+  double freedom = 0;
+  // The least true difference that samples like these would show at this level with probability 0.8: what a "no
+  // difference" leaves open.
+  double detectable = 0;
+};
+WelchTest welch_test(std::span<const double> a, std::span<const double> b, double level);
+
+}  // namespace hone

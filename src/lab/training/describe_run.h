@@ -1,0 +1,35 @@
+// What a training run says of itself, as its page and comparisons show it: sizes, memory, environment.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/training/training_run.h"
+#include "data/loader.h"
+#include "lab/training/program.h"
+#include "model/recipe/recipe.h"
+#include "runtime/plan.h"
+#include "runtime/provider.h"
+
+namespace hone::lab {
+
+// The parts that a run is made of.
+struct RunParts {
+  const model::Recipe& recipe;
+  const TrainingProgram& program;
+  const data::Loader& batches;
+  const runtime::Plan& plan;  // of the step
+  const runtime::Provider& provider;
+  int64_t steps = 0;
+  int64_t tokens_per_sample = 0;
+  double seconds = 0;
+  std::string command;
+};
+
+// All but what the folder says itself: metrics, recipe, recorded steps.
+analyze::TrainingRun describe_run(const RunParts& parts, analyze::RunEnd end);
+
+// What the step holds in memory, by what it is there for.
+std::vector<analyze::NamedBytes> list_memory(const TrainingProgram& program, const runtime::Plan& plan);
+
+}  // namespace hone::lab
