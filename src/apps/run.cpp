@@ -1,8 +1,10 @@
 // hone run: a model on given data, outputs to .npy files.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "apps/bucket_options.h"
@@ -12,6 +14,7 @@
 #include "core/file.h"
 #include "core/file_names.h"
 #include "core/npy/npy.h"
+#include "core/spelling.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
 #include "runtime/execute.h"
@@ -69,6 +72,13 @@ void print_not_finite(const char* what, const std::string& name, const Tensor& t
 // The tensors that were given, as the graph's inputs: every one, and no other.
 Result<std::vector<Tensor>> inputs_of(const graph::Graph& graph, std::map<std::string, Tensor> given,
                                       const std::string& model) {
+  std::vector<std::string> names;
+  for (graph::ValueId id : graph.inputs()) names.push_back(graph.value(id).name);
+  for (const auto& [name, tensor] : given)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return usage_error(fmt::format("{}: there is no input '{}'{}; its inputs are {}", model, name,
+                                     suggestion(name, names),
+                                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   std::vector<Tensor> inputs;
   for (graph::ValueId id : graph.inputs()) {
     const graph::Value& value = graph.value(id);
@@ -78,13 +88,8 @@ Result<std::vector<Tensor>> inputs_of(const graph::Graph& graph, std::map<std::s
                                      model, value.name, value.type.text(), value.name));
     }
     inputs.push_back(std::move(it->second));
-    given.erase(it);
   }
-  if (given.empty()) return inputs;
-  std::string names;
-  for (graph::ValueId id : graph.inputs()) names += (names.empty() ? "" : ", ") + graph.value(id).name;
-  return usage_error(fmt::format("{}: there is no input '{}'; its inputs are {}", model, given.begin()->first,
-                                 names.empty() ? "none" : names));
+  return inputs;
 }
 
 // Writes and prints each; returns what --json says of them.

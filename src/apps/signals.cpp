@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kSameRequestNs = 200'000'000;
 
 std::atomic<int> first_signal = 0;
+std::atomic<int> passed_signal = 0;  // the last request that was for somebody else
 std::atomic<void (*)()> last_act = nullptr;
 
 void do_last_act() {
@@ -54,6 +55,7 @@ sigset_t set_of_requests() {
 bool passed_on(const siginfo_t& request) {
   const std::lock_guard lock(passing);
   if (!pass_request) return false;
+  passed_signal = request.si_signo;
   pass_request({request.si_signo, request.si_code == SI_KERNEL});
   return true;
 }
@@ -134,7 +136,8 @@ Status check_may_write() {
 }
 
 int interrupted_status() {
-  const int signal = first_signal.load();
+  int signal = first_signal.load();
+  if (signal == 0) signal = passed_signal.load();
   return 128 + (signal != 0 ? signal : SIGINT);
 }
 

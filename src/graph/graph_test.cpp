@@ -45,6 +45,16 @@ TEST(GraphText, ErrorsNameTheLine) {
   EXPECT_NE(parsed.error().message.find("nothing"), std::string::npos);
 }
 
+TEST(GraphText, RefusesShapesThatNoTensorHas) {
+  const auto error_of = [](const std::string& shape) {
+    auto parsed = parse("graph \"g\" (%x: f32[" + shape + "]) {\n  return %x\n}");
+    return parsed.ok() ? "no error" : parsed.error().message;
+  };
+  EXPECT_NE(error_of("2,-1").find("the extent -1 is negative"), std::string::npos) << error_of("2,-1");
+  EXPECT_NE(error_of("n,-1").find("the extent -1 is negative"), std::string::npos);
+  EXPECT_NE(error_of("4611686018427387904,8").find("more elements than memory can hold"), std::string::npos);
+}
+
 TEST(GraphText, AConstantIsOneValueWithAName) {
   EXPECT_FALSE(parse("graph \"g\" (%x: f32[2]) { _ = constant dense(1.0) return %x }").ok());
   EXPECT_FALSE(

@@ -160,6 +160,8 @@ class Parser {
       HONE_ASSIGN(Dim dim, extent());
       type.dims->push_back(std::move(dim));
     }
+    if (type.is_static())
+      if (auto count = checked_element_count(type.shape()); !count.ok()) return error(count.error().message);
     while (accept("@")) {  // a layout, a device
       HONE_ASSIGN(const std::string text, word());
       const auto layout = layout_from_name(text);
@@ -178,7 +180,10 @@ class Parser {
     const std::string text(text_.substr(start, at_ - start));
     int64_t value = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed == std::errc() && end == text.data() + text.size()) return Dim(value);
+    if (failed == std::errc() && end == text.data() + text.size()) {
+      if (value < 0) return error(fmt::format("the extent {} is negative", value));
+      return Dim(value);
+    }
     if (text.empty()) return error("expected an extent");
     return Dim::symbol(text);
   }

@@ -7,6 +7,7 @@
 
 #include "core/units.h"
 #include "graph/buffer_assignment.h"
+#include "graph/training/step_part.h"
 #include "passes/recompute_copy.h"
 #include "passes/recompute_schedule.h"
 
@@ -119,7 +120,9 @@ class Writer {
       names.push_back(is_there ? graph_.value(source.outputs[output]).name + ".again" : "");
       types.push_back(is_there ? graph_.type(source.outputs[output]) : graph::TensorType{});
     }
+    const std::size_t first = builder_.nodes().size();
     HONE_ASSIGN(const std::vector<ValueId> made, builder_.try_add(std::move(copy.node), names));
+    graph::mark_part(builder_, first, graph::StepPart::kBackward);
     NodeId id;
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i].valid()) continue;

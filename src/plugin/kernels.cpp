@@ -53,14 +53,25 @@ Result<const hone_cpu_kernel*> reference_of(const NodeView& view) {
 }
 
 std::string implementation_text(const graph::CustomOperator& custom, const char* kernel) {
-  return fmt::format("{}: {}", plugin_text(custom), kernel);
+  return fmt::format("{}: {}", plugin_text(custom), kernel != nullptr ? kernel : "reference");
+}
+
+Status check_scratch(const graph::CustomOperator& custom, const char* kernel, uint64_t bytes) {
+  if (bytes <= uint64_t{1} << 47) return {};
+  return invalid(fmt::format("{} asks for {} bytes of scratch", implementation_text(custom, kernel), bytes));
+}
+
+Result<std::size_t> scratch_bytes_of(const NodeView& view, const hone_cpu_kernel& kernel, int threads) {
+  if (kernel.scratch_bytes == nullptr) return std::size_t{0};
+  const std::size_t bytes = kernel.scratch_bytes(&view.c(), threads);
+  HONE_CHECK(check_scratch(view.custom(), kernel.name, bytes));
+  return bytes;
 }
 
 Status run_kernel(const NodeView& view, const hone_cpu_kernel& kernel, const hone_cpu_call& call) {
   Status status = called([&](hone_error* error) { return kernel.run(&view.c(), &call, error); });
   if (status.ok()) return status;
-  return status.error().within(
-      implementation_text(view.custom(), kernel.name != nullptr ? kernel.name : "reference"));
+  return status.error().within(implementation_text(view.custom(), kernel.name));
 }
 
 }  // namespace hone::plugin

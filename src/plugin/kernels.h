@@ -29,6 +29,10 @@ Result<const hone_cpu_kernel*> reference_of(const NodeView& view);
 // "plugin msda 1.0.2: by rows": what runs, for people and traces.
 std::string implementation_text(const graph::CustomOperator& custom, const char* kernel);
 
+// How much memory a call of it takes beside its tensors; an error where that is more than an address space holds.
+Result<std::size_t> scratch_bytes_of(const NodeView& view, const hone_cpu_kernel& kernel, int threads);
+Status check_scratch(const graph::CustomOperator& custom, const char* kernel, uint64_t bytes);
+
 Status run_kernel(const NodeView& view, const hone_cpu_kernel& kernel, const hone_cpu_call& call);
 
 }  // namespace hone::plugin

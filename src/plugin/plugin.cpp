@@ -26,6 +26,7 @@ Result<Library> open_library(const std::string& file) {
   if (unknown || !std::filesystem::exists(path, unknown)) return not_found("there is no such file");
   if (std::filesystem::is_directory(path, unknown))
     return invalid("is a folder; name the shared library in it");
+  if (!std::filesystem::is_regular_file(path, unknown)) return invalid("is no file but a device or a pipe");
   Library library(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (library != nullptr) return library;
   const char* const why = ::dlerror();
@@ -79,6 +80,7 @@ Status check_unique(const graph::CustomOperators& operators) {
 Result<graph::CustomOperators> load_plugins(std::span<const std::string> files) {
   graph::CustomOperators all;
   for (std::size_t i = 0; i < files.size(); ++i) {
+    if (files[i].empty()) return invalid("a plugin without a name: give the path of its shared library");
     for (std::size_t k = 0; k < i; ++k)
       if (files[k] == files[i]) return invalid(fmt::format("plugin {}: is given twice", files[i]));
     auto operators = load_unnamed(files[i]);

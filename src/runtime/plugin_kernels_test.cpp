@@ -129,6 +129,16 @@ TEST(PluginsOnTheCpu, GetTheirThreadsAndScratchAndNoNodesThatTheyRefuse) {
   EXPECT_EQ(AffinePlugin::seen().threads, 2);
 }
 
+TEST(PluginsOnTheCpu, GetNoScratchThatNoMachineHas) {
+  AffinePlugin plugin;
+  plugin.rows.scratch_bytes = [](const hone_node*, int32_t) {
+    return std::numeric_limits<std::size_t>::max();
+  };
+  EXPECT_THAT(
+      error_of_compile(affine_graph(plugin, 3, 65), *testing::cpu_provider()),
+      AllOf(HasSubstr("plugin affine 1.0"), HasSubstr("asks for 18446744073709551615 bytes of scratch")));
+}
+
 TEST(PluginsWithoutAKernel, AreUnsupportedAndNeverTheReference) {
   AffinePlugin plugin;
   plugin.affine.cpu_kernel_count = 1;

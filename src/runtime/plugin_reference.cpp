@@ -67,7 +67,7 @@ Result<std::vector<Tensor>> run_plugin_reference(const graph::Node& node, std::s
     outputs.push_back(std::move(output));
   }
   HONE_ASSIGN(const hone_cpu_kernel* const kernel, plugin::reference_of(view));
-  const std::size_t bytes = kernel->scratch_bytes != nullptr ? kernel->scratch_bytes(&view.c(), 1) : 0;
+  HONE_ASSIGN(const std::size_t bytes, plugin::scratch_bytes_of(view, *kernel, 1));
   HONE_ASSIGN(Tensor scratch, Tensor::try_make(DType::kU8, {static_cast<int64_t>(bytes)}));
   const hone_cpu_call call = {
       .threads = 1, .scratch = bytes > 0 ? scratch.data() : nullptr, .parallel = all_at_once};

@@ -118,6 +118,9 @@ TEST_P(Plans, RefuseWhatOnlyTheModelCanBeAskedFor) {
       is_one_line_error(hone({"optimize", model_, "-o", plan_, "--symbolic"}), {"--symbolic", "plan"}));
   EXPECT_TRUE(
       is_one_line_error(hone({"run", plan_, "--out", (folder_ / "o").string()}), {"input 'x'", "missing"}));
+  EXPECT_TRUE(is_one_line_error(
+      hone({"run", plan_, "--input", "y=" + (folder_ / "x.npy").string(), "--out", (folder_ / "o").string()}),
+      {"there is no input 'y'", "its inputs are x"}));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Plans, ::testing::Values("cpu", "null"),

@@ -56,6 +56,8 @@ TEST_F(PluginErrors, NameTheFileThatIsNoPlugin) {
   expect_error("", {file("none.so")}, {"none.so", "no such file"});
   expect_error("", {file("x.npy")}, {"x.npy", "cannot be loaded as a shared library"});
   expect_error("", {folder_.path().string()}, {"is a folder"});
+  expect_error("", {"/dev/zero"}, {"/dev/zero", "is no file"});
+  expect_error("", {""}, {"a plugin without a name"});
   expect_error("", {(build_folder() / "fake_driver" / "libfake_driver.so").string()},
                {"libfake_driver.so", "does not export hone_plugin_entry()"});
   expect_error("no plugin", {fixture_plugin()}, {"libfixture.so", "returned NULL"});

@@ -138,15 +138,5 @@ batch = 2
   EXPECT_EQ(error({"data.binary_masks=true"}), "no error");
 }
 
-TEST(OwnData, MetricsOfAreasTakeNoClassesOfImages) {
-  const TemporaryFolder folder;
-  for (const char* metric : {"metric.kind=dice", "metric.kind=iou"}) {
-    const Told told = train_on_files(tiny_digits({metric}), folder / "run");
-    ASSERT_FALSE(told.result.ok());
-    EXPECT_THAT(told.result.error().message, HasSubstr("compares areas, but 'label' is one class a sample"));
-  }
-  EXPECT_FALSE(fs::exists(folder / "run"));
-}
-
 }  // namespace
 }  // namespace hone::training

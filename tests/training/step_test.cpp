@@ -174,6 +174,97 @@ TEST(TrainableModel, ShareOfMergedConstantsEndsAtNormalizations) {
   EXPECT_THAT(names_of(model.statistics), ElementsAre("bn.mean", "bn.onnx::shared"));
 }
 
+// What PyTorch's exporter makes of layers with fresh weights: one constant of zeros and one of ones, and for every
+// further reader an Identity of it, or an Identity of that.
+Graph merged_layers() {
+  GraphBuilder b("merged");
+  const ValueId image = b.input("x", tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 3}));
+  const ValueId ones = b.constant("bn.weight", Tensor::f32({3}, std::vector<float>{1, 1, 1}));
+  const ValueId zeros = b.constant("bn.bias", Tensor::zeros(DType::kF32, {3}));
+  const auto also = [&](ValueId value, const char* name) {
+    const ValueId own = b.add("Identity", {value});
+    b.rename(own, name);
+    return own;
+  };
+  const ValueId shift = also(zeros, "ln.bias");
+  ValueId x = b.add("BatchNormalization", {image, ones, zeros, also(zeros, "bn.mean"), also(ones, "bn.var")});
+  x = b.add("LayerNormalization", {x, also(ones, "ln.weight"), shift});
+  x = b.add("LayerNormalization", {x, also(ones, "ln2.weight"), also(shift, "ln2.bias")});
+  b.rename(x, "logits");
+  b.output(x);
+  return valid(std::move(b).finish());
+}
+
+TEST(TrainableModel, GivesEachReaderOfAMergedConstantItsOwnWeight) {
+  const graph::TrainableModel model = valid(graph::make_trainable(merged_layers()));
+  EXPECT_THAT(names_of(model.parameters),
+              UnorderedElementsAre("bn.weight", "bn.bias", "ln.weight", "ln.bias", "ln2.weight", "ln2.bias"));
+  EXPECT_THAT(names_of(model.statistics), ElementsAre("bn.mean", "bn.var"));
+  EXPECT_EQ(model.training.states().size(), 2U);
+  const Graph changed = valid(graph::with_constants(model.base, {{"ln.bias", made({3}, 7)}}));
+  EXPECT_TRUE(
+      same_tensor(*changed.value(changed.find_value("ln2.bias")).constant, Tensor::zeros(DType::kF32, {3})));
+}
+
+// `graph` as an exporter writes it for training: statistics are outputs, Dropout draws.
+Graph exported_for_training(const Graph& graph, bool reads_statistics = false) {
+  GraphBuilder b(graph);
+  Tensor yes(DType::kBool, Shape{});
+  yes.as<bool>()[0] = true;
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    const graph::NodeId id{i};
+    if (b.node(id).op == "Dropout") b.append_input(id, b.constant("trains", yes));
+    if (b.node(id).op != "BatchNormalization") continue;
+    Attributes attributes = b.node(id).attributes;
+    attributes.set("training_mode", int64_t{1});
+    const auto outputs = b.add_many("BatchNormalization", b.node(id).inputs, 3, attributes);
+    b.replace_all_uses(b.node(id).outputs[0], outputs[0]);
+    b.erase(id);
+    if (reads_statistics) b.output(outputs[1]);
+  }
+  return valid(std::move(b).finish());
+}
+
+TEST(TrainableModel, ExportedForTrainingIsTheSameAsForInference) {
+  const graph::TrainableModel plain = valid(graph::make_trainable(tiny_classifier()));
+  const graph::TrainableModel model = valid(graph::make_trainable(exported_for_training(tiny_classifier())));
+  EXPECT_EQ(names_of(model.parameters).size(), names_of(plain.parameters).size());
+  EXPECT_EQ(model.statistics.size(), 2U);
+  EXPECT_EQ(model.training.states().size(), 2U);
+  for (const Graph* form : {&model.base, &model.inference}) {
+    for (const graph::Node& node : form->nodes()) {
+      EXPECT_EQ(node.attributes.integer("training_mode", 0), 0) << node.name;
+      if (node.op == "BatchNormalization") {
+        EXPECT_EQ(node.outputs.size(), 1U);
+      }
+      if (node.op == "Dropout") {
+        EXPECT_FALSE(form->value(node.inputs[2]).constant->as<bool>()[0]);
+      }
+    }
+  }
+  for (const graph::Node& node : model.training.nodes()) {
+    if (node.op == "Dropout") {
+      EXPECT_TRUE(model.training.value(node.inputs[2]).constant->as<bool>()[0]);
+    }
+  }
+  const auto refused = graph::make_trainable(exported_for_training(tiny_classifier(), true));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("export the model for inference"));
+}
+
+TEST(TrainableModel, TakesAWeightOfOneElementBehindViewsAndNoNumberOfAFormula) {
+  GraphBuilder b("slope");
+  ValueId x = b.input("x", tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 3, 2}));
+  const ValueId slope = b.constant("p.weight", Tensor::f32({1}, std::vector<float>{0.25F}));
+  const ValueId axes = b.constant("axes", Tensor::i64({1}, std::vector<int64_t>{1}));
+  x = b.add("PRelu", {x, b.add("Unsqueeze", {slope, axes})});
+  const ValueId half = b.constant("half", Tensor::f32({1}, std::vector<float>{0.5F}));
+  x = b.add("Mul", {x, b.add("Unsqueeze", {half, axes})});
+  b.output(x);
+  const graph::TrainableModel model = valid(graph::make_trainable(valid(std::move(b).finish())));
+  EXPECT_THAT(names_of(model.parameters), ElementsAre("p.weight"));
+}
+
 TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier(), {{"conv.*"}}));
   EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("onnx::shared", "bn.bias"));

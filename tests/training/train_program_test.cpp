@@ -167,12 +167,49 @@ TEST(TrainProgram, AFullDiskCostsACheckpointAndNotTheOneBefore) {
   EXPECT_TRUE(lab::list_checkpoints(folder / "run").empty());
 }
 
+TEST(TrainProgram, LeavesNothingWhenItIsToEndWhileItPrepares) {
+  const TemporaryFolder folder;
+  const fs::path recipe = write_recipe(folder);
+  std::vector<std::string> arguments = {"train", recipe, "--out", folder / "run"};
+  // Kernels that take seconds to choose.
+  for (const char* set : {"train.deterministic=false", "model.sizes.base=512", "train.batch=61"})
+    arguments.insert(arguments.end(), {"--set", set});
+  for (const auto& [signal, status] : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+    const fs::path output = folder / ("output" + std::to_string(signal));
+    const Started program(arguments, output);
+    for (int i = 0; i < 6000; ++i) {
+      const auto text = read_file(output);
+      if (text.ok() && text->find("preparing") != std::string::npos) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    program.send(signal);
+    EXPECT_EQ(program.wait(), status);
+    EXPECT_THAT(*read_file(output), HasSubstr("nothing was written"));
+    EXPECT_FALSE(fs::exists(folder / "run"));
+  }
+}
+
+// The model takes less than the states do.
+TEST(TrainProgram, ADiskThatIsFullAtTheEndStillGetsTheModel) {
+  const TemporaryFolder folder;
+  const fs::path recipe = write_recipe(folder);
+  ASSERT_EQ(run_hone({"train", recipe, "--out", folder / "whole"}).exit_code, 0);
+  const auto model = fs::file_size(folder / "whole" / "model.onnx");
+  testing_support::RunOptions small;
+  small.largest_file = model + 4'000;
+  const ProgramResult result = run_hone({"train", recipe, "--out", folder / "run"}, small);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("the checkpoint of step 30 was not written"));
+  EXPECT_TRUE(lab::list_checkpoints(folder / "run").empty());
+  EXPECT_EQ(fs::file_size(folder / "run" / "model.onnx"), model);
+}
+
 TEST(TrainProgram, SaysInOneLineWhatIsWrong) {
   const TemporaryFolder folder;
   const fs::path recipe = write_recipe(folder);
   EXPECT_TRUE(is_one_line_error(run_hone({"train"}), {"which recipe?"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"train", folder / "none.toml"}), {"none.toml"}));
-  EXPECT_TRUE(is_one_line_error(run_hone({"train", "/dev/zero"}), {"it is a pipe or a device, not a file"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"train", "/dev/zero"}), {"is a device, no recipe"}));
   EXPECT_TRUE(
       is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
                         {"[train] has no key 'bacth'; did you mean 'batch'?"}));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "tests/cli/run_program.h"
 #include "tests/training/tiny_recipe.h"
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "lab/training/checkpoint.h"
 #include "model/onnx/reader.h"
 
@@ -162,7 +164,15 @@ TEST(Trainer, RefusesWhereNoCheckpointIsWhole) {
     damage(checkpoint / "checkpoint.json", 20);
   const auto run = try_train(tiny_digits(), folder / "run", true);
   ASSERT_FALSE(run.ok());
-  EXPECT_THAT(run.error().message, HasSubstr("no checkpoint is whole"));
+  EXPECT_THAT(run.error().message, HasSubstr("no checkpoint is whole; begin anew with its recipe.toml"));
+}
+
+TEST(Trainer, AccumulatesWhateverTheEvaluationsBatchIs) {
+  const TemporaryFolder folder;
+  // 21 samples are judged by, seven at once, which is no multiple of four.
+  const TrainedRun run =
+      train(tiny_digits({"data.sizes.samples=105", "train.accumulate=4", "train.steps=3"}), folder / "run");
+  EXPECT_EQ(run.result.evaluation->samples, 21);
 }
 
 TEST(Trainer, StopsAtTheTarget) {
@@ -191,6 +201,104 @@ TEST(Trainer, SaysWhereTheLossBecameNaN) {
     for (const double value : tensor.to_doubles()) ASSERT_TRUE(std::isfinite(value)) << name;
 }
 
+// A Zarr array of one chunk.
+void write_array(const fs::path& folder, const Tensor& tensor, const std::string& dtype) {
+  nlohmann::json about = {{"zarr_format", 2}, {"shape", tensor.shape()}, {"chunks", tensor.shape()},
+                          {"dtype", dtype},   {"compressor", nullptr},   {"fill_value", 0},
+                          {"order", "C"},     {"filters", nullptr}};
+  fs::create_directories(folder);
+  std::ofstream(folder / ".zarray") << about.dump();
+  std::string name = "0";
+  for (std::size_t i = 1; i < tensor.shape().size(); ++i) name += ".0";
+  std::ofstream(folder / name, std::ios::binary)
+      .write(static_cast<const char*>(tensor.data()), static_cast<std::streamsize>(tensor.bytes()));
+}
+
+TEST(Trainer, NamesTheSampleThatHoldsNaN) {
+  const TemporaryFolder folder;
+  Tensor images(DType::kF32, {32, 12, 12});
+  for (int64_t i = 0; i < images.size(); ++i)
+    images.as<float>()[static_cast<std::size_t>(i)] = 0.01F * static_cast<float>(i % 97);
+  images.as<float>()[12 * 12 * 20 + 7] = std::numeric_limits<float>::quiet_NaN();
+  Tensor labels(DType::kI64, {32});
+  for (std::size_t i = 0; i < 32; ++i) labels.as<int64_t>()[i] = static_cast<int64_t>(i % 10);
+  write_array(folder / "images", images, "<f4");
+  write_array(folder / "labels", labels, "<i8");
+  const auto recipe = model::parse_recipe(R"([model]
+zoo = "digits_cnn"
+sizes = { size = 12, base = 4 }
+[data]
+source = "zarr"
+path = "images"
+labels = "labels"
+validation = 0
+[loss]
+kind = "cross-entropy"
+[train]
+steps = 4
+batch = 8
+)",
+                                          folder / "nan.toml");
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  const auto run = try_train(*recipe, folder / "run");
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(run.error().message, HasSubstr("images (sample 20): its image holds NaN; mend the sample"));
+  EXPECT_THAT(run.error().message, ::testing::Not(HasSubstr("learning rate")));
+}
+
+// Bytes that are no tokens of the model stand where only the evaluation looks.
+TEST(Trainer, KeepsARunWhoseEvaluationFails) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += static_cast<char>('a' + i * i % 23);
+  std::ofstream(folder / "t.txt") << text << std::string(250, '\xf0');
+  const std::vector<std::string> small = {"model.sizes.vocabulary=123"};
+  const auto run = try_train(tiny_gpt2(folder / "t.txt", small), folder / "end");
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(run.error().message, HasSubstr("the run is saved, but its last evaluation failed"));
+  EXPECT_THAT(run.error().message, HasSubstr("its label is 240"));
+  EXPECT_EQ(newest(folder / "end").step, 30);
+  EXPECT_TRUE(model::read_onnx(folder / "end" / "model.onnx").ok());
+  const auto within =
+      try_train(tiny_gpt2(folder / "t.txt", {small[0], "train.evaluate_every=7"}), folder / "within");
+  ASSERT_FALSE(within.ok());
+  EXPECT_THAT(within.error().message, HasSubstr("step 7, which is saved: "));
+  EXPECT_EQ(newest(folder / "within").step, 7);
+}
+
+TEST(Trainer, LeavesAFolderToTheProcessThatIsAtWorkInIt) {
+  const TemporaryFolder folder;
+  train(tiny_digits(), folder / "run", false, 7);
+  const auto other = lock_folder(folder / "run");
+  ASSERT_TRUE(other.ok());
+  const auto run = try_train(tiny_digits(), folder / "run", true);
+  ASSERT_FALSE(run.ok());
+  EXPECT_THAT(run.error().message, HasSubstr("another process is at work in this folder"));
+  EXPECT_EQ(newest(folder / "run").step, 7);
+  // Two that began at once: the second finds what the first has left.
+  const auto late = try_train(tiny_digits(), folder / "run");
+  ASSERT_FALSE(late.ok());
+}
+
+TEST(Trainer, NoticesOtherDataAnotherModelAndOtherThreads) {
+  const TemporaryFolder folder;
+  train(tiny_digits(), folder / "run", false, 7);
+  const auto resumed = [&](const std::vector<std::string>& overrides) {
+    const auto run = try_train(tiny_digits(overrides), folder / "run", true, 8);
+    return run.ok() ? "no error" : run.error().message;
+  };
+  EXPECT_THAT(resumed({"data.sizes.samples=130"}), HasSubstr("the data are no longer those"));
+  EXPECT_THAT(resumed({"model.seed=9"}), HasSubstr("the model is no longer the one"));
+  EXPECT_EQ(resumed({}), "no error");
+  const fs::path file = folder / "run" / "environment.json";
+  auto environment = nlohmann::json::parse(*read_file(file));
+  environment["threads"] = 3;
+  ASSERT_TRUE(write_file(file, environment.dump()).ok());
+  const TrainedRun run = train(tiny_digits(), folder / "run", true);
+  EXPECT_THAT(run.notes,
+              ::testing::Contains(HasSubstr("was on cpu with 3 threads and is now on cpu with 1")));
+}
+
 TEST(Trainer, SaysWhatDoesNotFitBeforeAnythingIsWritten) {
   const TemporaryFolder folder;
   const auto error = [&](const std::vector<std::string>& overrides) {
@@ -206,6 +314,10 @@ TEST(Trainer, SaysWhatDoesNotFitBeforeAnythingIsWritten) {
   EXPECT_THAT(error({"loss.target=mask"}),
               HasSubstr("the data have no field 'mask'; they have image, label"));
   EXPECT_THAT(error({"model.freeze=[\"nothing.*\"]"}), HasSubstr("no weight's name matches 'nothing.*'"));
+  EXPECT_THAT(error({"optimizer.groups=[{match=[\"dense.*\", \"desne.*\"], rate=2}]"}),
+              HasSubstr("no trained weight's name matches 'desne.*'"));
+  EXPECT_THAT(error({"metric.kind=bits-per-byte"}), HasSubstr("metric bits-per-byte: is of bytes in a row"));
+  EXPECT_THAT(error({"metric.kind=dice"}), HasSubstr("metric dice: is of masks"));
   EXPECT_THAT(error({"model.freeze=[\"*\"]"}), HasSubstr("no weights to train"));
   EXPECT_THAT(error({"model.sizes.bose=2"}), HasSubstr("there is no size 'bose'; did you mean 'base'?"));
   EXPECT_THAT(error({"data.sizes.site=2"}), HasSubstr("has no size 'site'; did you mean 'side'?"));

@@ -283,11 +283,17 @@ Status check_objective(const Objective& objective, const TensorType& prediction,
         return axis.error().within(fmt::format("metric {}", metric));
       return {};
     case MetricKind::kBitsPerByte:
+      if (prediction.shape().size() < 3)
+        return invalid(
+            fmt::format("metric {}: is of bytes in a row; {}", metric, shapes_text(prediction, target)));
+      [[fallthrough]];
     case MetricKind::kPerplexity:
       if (cross_entropy && objective.smoothing == 0) return {};
       return invalid(fmt::format("metric {}: is of cross-entropy alone, without smoothing", metric));
     case MetricKind::kDice:
     case MetricKind::kIou:
+      if (prediction.shape().size() < 3)
+        return invalid(fmt::format("metric {}: is of masks; {}", metric, shapes_text(prediction, target)));
       if (class_axis(prediction, target).ok() || same_count(prediction, target)) return {};
       return invalid(fmt::format("metric {}: {}", metric, shapes_text(prediction, target)));
   }

@@ -12,10 +12,6 @@
 namespace hone::graph {
 namespace {
 
-bool is_batch_norm(const Node& node) {
-  return node.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) == 0;
-}
-
 bool is_statistic_place(const Node& node, std::size_t input) {
   return node.op == "BatchNormalization" && (input == 3 || input == 4);
 }
@@ -50,24 +46,73 @@ bool is_weight_place(const Node& node, std::size_t input) {
   return kOps.contains(node.op) && (input > 0 || node.op == "Gather" || node.op == "MatMul");
 }
 
+// Operators that only give their first input another shape.
+bool is_view_of(const Node& node, std::size_t input) {
+  static const std::set<std::string, std::less<>> kOps = {"Unsqueeze", "Squeeze", "Reshape",
+                                                          "Flatten",   "Expand",  "Transpose"};
+  return kOps.contains(node.op) && input == 0;
+}
+
 bool is_real(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF64;
 }
 
-// Exporters keep equal constants once; those of normalizations that have not been trained yet are all equal.
-Result<Graph> with_own_normalization_weights(const Graph& model) {
-  GraphBuilder builder(model);
+// Exporters keep equal constants once, and those of layers that have not been trained yet are often equal. Where the
+// exporter left an Identity for each that it merged, that is a weight of its own again, under its own name.
+void give_identities_constants(GraphBuilder& builder) {
+  for (uint32_t n = 0; n < builder.nodes().size(); ++n) {
+    const Node& node = builder.nodes()[n];
+    if (node.op != "Identity" || builder.is_output(node.outputs[0])) continue;
+    const Value& value = builder.value(node.inputs[0]);
+    if (!value.is_constant() || !is_real(value.type.dtype)) continue;
+    builder.set_constant(node.outputs[0], *value.constant);
+  }
+}
+
+// Where it left nothing: no two batch normalizations share what is trained or counted in each.
+void give_batch_norms_constants(GraphBuilder& builder) {
   std::set<uint32_t> taken;
-  for (uint32_t n = 0; n < model.nodes().size(); ++n) {
-    const Node& node = model.nodes()[n];
+  for (uint32_t n = 0; n < builder.nodes().size(); ++n) {
+    const Node& node = builder.nodes()[n];
     if (node.op != "BatchNormalization") continue;
     for (std::size_t i = 1; i < node.inputs.size(); ++i) {
-      const Value& value = model.value(node.inputs[i]);
+      const Value& value = builder.value(node.inputs[i]);
       if (!value.is_constant() || taken.insert(node.inputs[i].index).second) continue;
       builder.replace_input(NodeId{n}, i,
                             builder.constant(fmt::format("{}.{}", node.name, value.name), *value.constant));
     }
   }
+}
+
+ValueId flag(GraphBuilder& builder, const char* name, bool value) {
+  Tensor tensor(DType::kBool, Shape{});
+  tensor.as<bool>()[0] = value;
+  return builder.constant(name, std::move(tensor));
+}
+
+// A model that was exported for training, as if it had been for inference: the base of both forms.
+Status end_training(GraphBuilder& builder, NodeId id) {
+  const Node& node = builder.node(id);
+  if (node.op == "Dropout" && node.has_input(2))
+    builder.replace_input(id, 2, flag(builder, "dropout.rests", false));
+  if (node.op != "BatchNormalization" || node.attributes.integer("training_mode", 0) == 0) return {};
+  for (std::size_t i = 1; i < node.outputs.size(); ++i)
+    if (node.has_output(i) && (!builder.users(node.outputs[i]).empty() || builder.is_output(node.outputs[i])))
+      return unsupported(
+          fmt::format("unsupported: node '{}' (BatchNormalization) gives its running statistics to others; "
+                      "export the model for inference",
+                      node.name));
+  builder.mutable_node(id).outputs.resize(1);
+  builder.mutable_node(id).attributes.set("training_mode", int64_t{0});
+  return {};
+}
+
+Result<Graph> base_of(const Graph& model) {
+  GraphBuilder builder(model);
+  give_identities_constants(builder);
+  give_batch_norms_constants(builder);
+  const std::size_t count = builder.nodes().size();
+  for (uint32_t n = 0; n < count; ++n) HONE_CHECK(end_training(builder, NodeId{n}));
   return std::move(builder).finish(true);
 }
 
@@ -106,14 +151,13 @@ class RoleFinder {
     const Value& value = model_.value(node.inputs[i]);
     if (!value.is_constant() || !is_real(value.type.dtype)) return {};
     if (is_statistic_place(node, i)) {
-      if (!is_batch_norm(node)) return {};
       const std::string& scale = model_.value(node.inputs[1]).name;
       if (!frozen(scale) && seen_.insert(node.inputs[i].index).second)
         roles_.statistics.push_back(node.inputs[i]);
       return {};
     }
     if (is_setting_place(node, i) || is_exporters_constant(value.name)) return {};
-    if (value.constant->size() <= 1 && !is_weight_place(node, i)) return {};
+    if (value.constant->size() <= 1 && !leads_to_weight_place(node, i)) return {};
     if (frozen(value.name) || !seen_.insert(node.inputs[i].index).second) return {};
     if (value.type.dtype != DType::kF32)
       return unsupported(fmt::format(
@@ -121,6 +165,21 @@ class RoleFinder {
           dtype_name(value.type.dtype), value.name, value.type.text()));
     roles_.parameters.push_back(node.inputs[i]);
     return {};
+  }
+
+  // At once, or behind views: exporters unsqueeze the slope of a PRelu.
+  bool leads_to_weight_place(const Node& node, std::size_t i) const {
+    std::vector<std::pair<const Node*, std::size_t>> places = {{&node, i}};
+    while (!places.empty()) {
+      const auto [reader, input] = places.back();
+      places.pop_back();
+      if (is_weight_place(*reader, input)) return true;
+      if (!is_view_of(*reader, input)) continue;
+      for (const NodeId user : model_.users(reader->outputs[0]))
+        for (std::size_t k = 0; k < model_.node(user).inputs.size(); ++k)
+          if (model_.node(user).inputs[k] == reader->outputs[0]) places.emplace_back(&model_.node(user), k);
+    }
+    return false;
   }
 
   const Graph& model_;
@@ -159,9 +218,7 @@ void train_batch_norm(GraphBuilder& builder, NodeId id) {
 }
 
 void train_dropout(GraphBuilder& builder, NodeId id) {
-  Tensor yes(DType::kBool, Shape{});
-  yes.as<bool>()[0] = true;
-  const ValueId trains = builder.constant("dropout.trains", std::move(yes));
+  const ValueId trains = flag(builder, "dropout.trains", true);
   if (builder.node(id).inputs.size() < 2)
     builder.append_input(id, builder.constant("dropout.ratio", Tensor::scalar_f32(0.5F)));
   if (builder.node(id).inputs.size() < 3)
@@ -181,7 +238,7 @@ Result<Graph> training_form(const Graph& base, const Roles& roles) {
   const std::size_t count = builder.nodes().size();
   for (uint32_t i = 0; i < count; ++i) {
     const Node& node = builder.node(NodeId{i});
-    if (is_batch_norm(node) && trained_statistics.contains(node.inputs[3]) &&
+    if (node.op == "BatchNormalization" && trained_statistics.contains(node.inputs[3]) &&
         trained_statistics.contains(node.inputs[4]))
       train_batch_norm(builder, NodeId{i});
     else if (node.op == "Dropout")
@@ -205,7 +262,7 @@ std::vector<NamedTensor> named(const Graph& base, const std::vector<ValueId>& id
 }  // namespace
 
 Result<TrainableModel> make_trainable(const Graph& model, const TrainableOptions& options) {
-  HONE_ASSIGN(Graph base, with_own_normalization_weights(model));
+  HONE_ASSIGN(Graph base, base_of(model));
   HONE_ASSIGN(const Roles roles, RoleFinder(base, options).find());
   TrainableModel made;
   HONE_ASSIGN(made.training, training_form(base, roles));

@@ -63,8 +63,9 @@ std::string pool_loops(const PoolProgram& program) {
   text +=
       "#pragma unroll\n    for (int i = 0; i < kLanes; ++i) {\n      const float v = "
       "HoneForm::held(x.at[i]);\n";
-  text += program.kind == PoolProgram::Kind::kMax ? "      sum[i] = first || v > sum[i] ? v : sum[i];\n"
-                                                  : "      sum[i] += v;\n";
+  text += program.kind == PoolProgram::Kind::kMax
+              ? "      sum[i] = first || v > sum[i] || v != v ? v : sum[i];\n"  // NaN stays
+              : "      sum[i] += v;\n";
   text += "    }\n    first = false;\n";
   for (std::size_t axis = 0; axis < program.windows.size(); ++axis) text += "  }\n";
   return text;

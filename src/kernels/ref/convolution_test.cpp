@@ -1,3 +1,5 @@
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "kernels/ref/test_call.h"
@@ -128,6 +130,23 @@ TEST(RefPool, MaximumReportsWhereInEitherOrder) {
   Attributes columns = window;
   columns.set("storage_order", int64_t{1});
   expect_values(run("MaxPool", {x}, columns, 2), 1, {1, 1, 1, 2}, {2, 5});
+}
+
+TEST(RefPool, AMaximumIsNanWhereverItsWindowHoldsOne) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Attributes window{{"kernel_shape", Ints{2}}};
+  const Tensor x = floats({1, 1, 5}, {1, nan, 3, 2, 7});
+  const auto y = run("MaxPool", {x}, window, 2);
+  ASSERT_TRUE(y.ok()) << y.error().message;
+  const auto values = (*y)[0].as<float>();
+  EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1]));
+  EXPECT_EQ(values[2], 3);
+  EXPECT_EQ(values[3], 7);
+  EXPECT_EQ((*y)[1].as<int64_t>()[0], 1);
+  EXPECT_EQ((*y)[1].as<int64_t>()[1], 1);
+  EXPECT_TRUE(std::isnan((*run("GlobalMaxPool", {x}))[0].as<float>()[0]));
+  expect_values(run("hone.MaxPoolGradient", {floats({1, 1, 4}, {1, 10, 100, 1000}), x}, window), 0, {1, 1, 5},
+                {0, 11, 100, 0, 1000});
 }
 
 TEST(RefPool, AveragesCountPaddingOnlyWhenTold) {

@@ -85,6 +85,9 @@ int64_t column_major(int64_t offset, const Shape& shape) {
   return result;
 }
 
+// For a maximum, NaN is larger than every number.
+bool is_larger(double value, double best) { return value > best || (std::isnan(value) && !std::isnan(best)); }
+
 Result<std::vector<Tensor>> max_pool(const RefCall& call) {
   HONE_ASSIGN(const PoolShape plan, plan_pool(call, call.inputs[0].shape()));
   const Tensor& x = call.inputs[0];
@@ -98,7 +101,7 @@ Result<std::vector<Tensor>> max_pool(const RefCall& call) {
     double best = -std::numeric_limits<double>::infinity();
     int64_t best_at = -1;
     for (int64_t offset : taps.offsets) {
-      if (best_at < 0 || from[offset] > best) {
+      if (best_at < 0 || is_larger(from[offset], best)) {
         best = from[offset];
         best_at = offset;
       }
@@ -139,7 +142,7 @@ Result<std::vector<Tensor>> max_pool_gradient(const RefCall& call) {
     const double* from = in.data() + plane * size;
     int64_t best_at = -1;
     for (int64_t offset : taps.offsets)
-      if (best_at < 0 || from[offset] > from[best_at]) best_at = offset;
+      if (best_at < 0 || is_larger(from[offset], from[best_at])) best_at = offset;
     if (best_at >= 0) dx[static_cast<std::size_t>(plane * size + best_at)] += g[static_cast<std::size_t>(at)];
   });
   return one(rounded(call.inputs[0].dtype(), x.shape(), std::move(dx)));
@@ -200,7 +203,8 @@ Result<std::vector<Tensor>> global_pool(const RefCall& call) {
     const std::span<const double> values(in.data() + plane * size, static_cast<std::size_t>(size));
     double& out = y[static_cast<std::size_t>(plane)];
     if (call.op == "GlobalMaxPool") {
-      out = *std::max_element(values.begin(), values.end());
+      out =
+          *std::max_element(values.begin(), values.end(), [](double a, double b) { return is_larger(b, a); });
     } else if (call.op == "GlobalAveragePool") {
       for (double value : values) out += value;
       out /= static_cast<double>(size);

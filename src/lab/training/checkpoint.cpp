@@ -69,8 +69,11 @@ void remove_old(const fs::path& checkpoints, const fs::path& run, int64_t keep) 
 
 // The index's content, its own checksum tested.
 Result<IndexJson> read_index(const fs::path& path) {
-  HONE_ASSIGN(const auto file, MappedFile::open(path));
-  IndexJson index = IndexJson::parse(file->text(), nullptr, false);
+  std::error_code unknown;
+  if (fs::exists(path, unknown) && !fs::is_regular_file(path, unknown))  // a pipe would have us wait for ever
+    return corrupt(fmt::format("{}: is no file", path.string()));
+  HONE_ASSIGN(const std::string text, read_file(path));
+  IndexJson index = IndexJson::parse(text, nullptr, false);
   if (!index.is_object() || !index.contains("crc32c") || !index["crc32c"].is_string())
     return corrupt(fmt::format("{}: is no index of a checkpoint", path.string()));
   const std::string said = index["crc32c"].get<std::string>();

@@ -76,14 +76,9 @@ TEST_F(CheckpointFolder, NamesWhateverIsWrongWithAnIndex) {
     ASSERT_FALSE(read.ok()) << bad;
     EXPECT_THAT(read.error().message, HasSubstr("checkpoint.json"));
   }
-}
-
-TEST_F(CheckpointFolder, WaitsForNoPipe) {
-  ASSERT_TRUE(write_checkpoint(run_, of_step(7), 2).ok());
-  const fs::path index = list_checkpoints(run_)[0] / "checkpoint.json";
   fs::remove(index);
-  ASSERT_EQ(::mkfifo(index.c_str(), 0600), 0);
-  EXPECT_THAT(read_checkpoint(index.parent_path()).error().message, HasSubstr("it is a pipe or a device"));
+  ASSERT_EQ(::mkfifo(index.c_str(), 0600), 0);  // reading it would wait for a writer
+  EXPECT_THAT(read_checkpoint(index.parent_path()).error().message, HasSubstr("checkpoint.json: is no file"));
 }
 
 TEST_F(CheckpointFolder, WriterTellsHowTheLastOneWent) {

@@ -1,42 +1,55 @@
 #include "lab/training/describe_run.h"
 
 #include <algorithm>
-#include <map>
+#include <string_view>
 
+#include <fmt/format.h>
+
+#include "core/units.h"
 #include "lab/experiment/describe.h"
 #include "lab/machine.h"
 
 namespace hone::lab {
 namespace {
 
-// What a state of the step is there for, in words.
-std::string state_kind(const graph::TrainableModel& model, const std::string& name) {
-  const auto is_one_of = [&](const std::vector<graph::NamedTensor>& tensors) {
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [&](const graph::NamedTensor& tensor) { return tensor.name == name; });
-  };
-  if (is_one_of(model.parameters)) return "weights";
-  if (is_one_of(model.statistics)) return "running statistics";
-  return name.starts_with(graph::kEmaPrefix) ? "moving average of the weights" : "state of the optimizer";
-}
+struct PartNote {
+  std::string_view part, note;
+};
+constexpr PartNote kPartNotes[] = {
+    {"weights", "parameters and running statistics"},
+    {"optimizer", "moments, moving averages, counters"},
+    {"activations", "with gradients and what kernels work in: one arena, offsets computed ahead"},
+    {"packed", "what kernels hold themselves"},
+    {"reference", "of operators without a kernel, while they run"},
+    {"evaluation", "its plan, with weights of its own"},
+    {"model", "as it was given, to be written with other weights"},
+    {"checkpoint", "the states as they are while a thread writes them"},
+    {"data", "samples that are kept, batches that are read ahead"},
+};
 
 }  // namespace
 
-std::vector<analyze::NamedBytes> list_memory(const TrainingProgram& program, const runtime::Plan& plan) {
-  std::map<std::string, double> states;
-  for (const auto& [name, tensor] : program.initial)
-    states[state_kind(program.model, name)] += static_cast<double>(tensor.bytes());
-  const runtime::PlanMemory memory = plan.memory();
+std::vector<analyze::NamedBytes> list_memory(const TrainingMemoryReport& memory) {
   std::vector<analyze::NamedBytes> list;
-  for (const auto& [kind, bytes] : states) list.push_back({kind, bytes, "kept from step to step"});
-  list.push_back({"activations, gradients and scratch",
-                  static_cast<double>(memory.arena_bytes - std::min(memory.arena_bytes, memory.state_bytes)),
-                  "one arena, offsets computed ahead"});
-  list.push_back(
-      {"constants", static_cast<double>(memory.weights_bytes), "with what kernels packed of them"});
+  for (const auto& [name, bytes] : memory.predicted.parts()) {
+    const auto* const found = std::find_if(std::begin(kPartNotes), std::end(kPartNotes),
+                                           [&](const PartNote& each) { return each.part == name; });
+    const std::string_view note = found == std::end(kPartNotes) ? "" : found->note;
+    if (bytes > 0) list.push_back({name, static_cast<double>(bytes), std::string(note)});
+  }
   std::stable_sort(list.begin(), list.end(), [](const analyze::NamedBytes& a, const analyze::NamedBytes& b) {
     return a.bytes > b.bytes;
   });
+  list.push_back(
+      {"foretold, all together", static_cast<double>(memory.predicted.total()),
+       memory.recomputed == 0
+           ? ""
+           : fmt::format("with {} operators computed again, {:+.1f} % FLOPs; {} without", memory.recomputed,
+                         memory.more_flops * 100, format_bytes(static_cast<double>(memory.kept_bytes)))});
+  if (memory.measured_bytes > 0)
+    list.push_back({"taken at most", static_cast<double>(memory.measured_bytes),
+                    fmt::format("by the account of tensors; the whole process took {}",
+                                format_bytes(static_cast<double>(memory.resident_bytes)))});
   return list;
 }
 
@@ -56,7 +69,7 @@ analyze::TrainingRun describe_run(const RunParts& parts, analyze::RunEnd end) {
   run.larger_is_better = graph::larger_is_better(recipe.objective.metric);
   run.target = recipe.train.target;
   run.limiting_stage = data::stage_name(parts.batches.counts().limiting_stage());
-  run.memory = list_memory(parts.program, parts.plan);
+  run.memory = list_memory(parts.memory);
   for (const data::Damage& damage : parts.batches.damages())
     run.notes.push_back("left out: " + damage.message);
   run.environment = describe_environment(describe_machine(), parts.provider);

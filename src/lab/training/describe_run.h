@@ -7,8 +7,8 @@
 #include "analyze/training/training_run.h"
 #include "data/loader.h"
 #include "lab/training/program.h"
+#include "lab/training/trainer.h"
 #include "model/recipe/recipe.h"
-#include "runtime/plan.h"
 #include "runtime/provider.h"
 
 namespace hone::lab {
@@ -18,7 +18,7 @@ struct RunParts {
   const model::Recipe& recipe;
   const TrainingProgram& program;
   const data::Loader& batches;
-  const runtime::Plan& plan;  // of the step
+  const TrainingMemoryReport& memory;
   const runtime::Provider& provider;
   int64_t steps = 0;
   int64_t tokens_per_sample = 0;
@@ -29,7 +29,7 @@ struct RunParts {
 // All but what the folder says itself: metrics, recipe, recorded steps.
 analyze::TrainingRun describe_run(const RunParts& parts, analyze::RunEnd end);
 
-// What the step holds in memory, by what it is there for.
-std::vector<analyze::NamedBytes> list_memory(const TrainingProgram& program, const runtime::Plan& plan);
+// What the run was foretold to take, largest first, and what it took.
+std::vector<analyze::NamedBytes> list_memory(const TrainingMemoryReport& memory);
 
 }  // namespace hone::lab

@@ -55,6 +55,22 @@ Status replay(Session& session, data::Batches& batches, const data::Dataset& dat
   return {};
 }
 
+// "x/7.tif: its image holds NaN", of the first sample that holds NaN or Inf; empty: none does.
+std::string sample_not_finite(const TrainingProgram& program, const data::Batch& batch,
+                              const data::Dataset& data) {
+  for (std::size_t f = 0; f < batch.tensors.size(); ++f) {
+    const Tensor& tensor = batch.tensors[f];
+    if (tensor.dtype() != DType::kF32 || batch.samples.empty()) continue;
+    const int64_t each = tensor.size() / static_cast<int64_t>(batch.samples.size());
+    for (int64_t i = 0; i < tensor.size(); ++i)
+      if (const double value = tensor.at(i); !std::isfinite(value))
+        return fmt::format("{}: its {} holds {}",
+                           data.name_of(batch.samples[static_cast<std::size_t>(i / each)]),
+                           program.options.fields[f].name, std::isnan(value) ? "NaN" : "Inf");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string describe_non_finite(double loss, double gradient_norm) {
@@ -63,10 +79,10 @@ std::string describe_non_finite(double loss, double gradient_norm) {
                      std::isnan(bad) ? "NaN" : "infinite");
 }
 
-std::string find_non_finite(const TrainingProgram& program, const SessionGraphs& graphs,
-                            const runtime::Provider& provider, bool autotune, data::Batches& batches,
-                            const data::Dataset& data, const std::filesystem::path& run, int64_t step) {
-  const auto search = [&]() -> Result<std::string> {
+NonFinite find_non_finite(const TrainingProgram& program, const SessionGraphs& graphs,
+                          const runtime::Provider& provider, bool autotune, data::Batches& batches,
+                          const data::Dataset& data, const std::filesystem::path& run, int64_t step) {
+  const auto search = [&]() -> Result<NonFinite> {
     SessionOptions options;
     options.autotune = autotune;
     options.graphs = &graphs;
@@ -79,13 +95,15 @@ std::string find_non_finite(const TrainingProgram& program, const SessionGraphs&
     HONE_ASSIGN(const auto watched, Session::make(program, provider, options));
     HONE_CHECK(watched->restore(before));
     HONE_ASSIGN(const data::Batch batch, batches.next());
+    if (std::string sample = sample_not_finite(program, batch, data); !sample.empty())
+      return NonFinite{sample + "; mend the sample or take it out", true};
     HONE_CHECK(watched->write_batch(batch, data));
     const auto numbers = watched->step();
-    if (!numbers.ok()) return numbers.error().message + "; " + weights;
-    return "no operator made it of finite numbers: weights or data had it before; " + weights;
+    if (!numbers.ok()) return NonFinite{numbers.error().message + "; " + weights};
+    return NonFinite{"no operator made it of finite numbers: the weights had it before; " + weights};
   };
   const auto found = search();
-  return found.ok() ? *found : "the step could not be repeated: " + found.error().message;
+  return found.ok() ? *found : NonFinite{"the step could not be repeated: " + found.error().message};
 }
 
 }  // namespace hone::lab

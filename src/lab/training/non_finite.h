@@ -16,11 +16,16 @@ namespace hone::lab {
 // "the loss is NaN", "the gradient's norm is infinite".
 std::string describe_non_finite(double loss, double gradient_norm);
 
-// What is known of step `step` (from 1) of the run in `run`: the first operator that made a number that is none of finite
-// ones, and the largest weights before it. Training's own steps are repeated from the newest checkpoint, or from the
-// beginning. `graphs` are the program's, as the run's plans had them. Moves `batches`.
-std::string find_non_finite(const TrainingProgram& program, const SessionGraphs& graphs,
-                            const runtime::Provider& provider, bool autotune, data::Batches& batches,
-                            const data::Dataset& data, const std::filesystem::path& run, int64_t step);
+struct NonFinite {
+  std::string where;
+  bool in_data = false;  // they had it: nothing of the recipe's helps
+};
+
+// What is known of step `step` (from 1) of the run in `run`: the sample that had such a number, or the first operator that
+// made one of finite ones, and the largest weights before it. Training's own steps are repeated from the newest checkpoint,
+// or from the beginning. `graphs` are the program's, as the run's plans had them. Moves `batches`.
+NonFinite find_non_finite(const TrainingProgram& program, const SessionGraphs& graphs,
+                          const runtime::Provider& provider, bool autotune, data::Batches& batches,
+                          const data::Dataset& data, const std::filesystem::path& run, int64_t step);
 
 }  // namespace hone::lab

@@ -43,6 +43,7 @@ class ProgramMaker {
   Result<TrainingProgram> make() {
     HONE_ASSIGN(const graph::Graph model, load_recipes_model(recipe_.model));
     HONE_ASSIGN(program_.model, graph::make_trainable(model, {recipe_.model.freeze}));
+    HONE_CHECK(check_groups());
     set_options();
     HONE_CHECK(feed_inputs(model));
     HONE_CHECK(find_target());
@@ -69,6 +70,7 @@ class ProgramMaker {
   }
 
  private:
+  Status check_groups() const;
   void set_options();
   Status feed_inputs(const graph::Graph& model);
   Status find_target();
@@ -83,6 +85,17 @@ class ProgramMaker {
   int64_t evaluation_batch_;
   TrainingProgram program_;
 };
+
+// As of `freeze`: a pattern that matches nothing is a name misspelt.
+Status ProgramMaker::check_groups() const {
+  for (const graph::ParameterGroup& group : recipe_.optimizer.groups)
+    for (const std::string& pattern : group.match)
+      if (std::none_of(program_.model.parameters.begin(), program_.model.parameters.end(),
+                       [&](const graph::NamedTensor& p) { return graph::matches_pattern(pattern, p.name); }))
+        return invalid(
+            fmt::format("[[optimizer.groups]] match: no trained weight's name matches '{}'", pattern));
+  return {};
+}
 
 void ProgramMaker::set_options() {
   graph::StepOptions& o = program_.options;
@@ -192,11 +205,6 @@ Status ProgramMaker::check_prediction(const graph::Graph& whole,
     return field.name == objective.target;
   });
   HONE_CHECK(graph::check_objective(objective, whole.type(output), labels->type));
-  const graph::MetricKind metric = objective.metric;
-  if ((metric == graph::MetricKind::kDice || metric == graph::MetricKind::kIou) && labels->type.rank() < 2)
-    return invalid(
-        fmt::format("[metric] kind: {} compares areas, but '{}' is one class a sample; take accuracy",
-                    graph::metric_names()[static_cast<std::size_t>(metric)], labels->name));
   if (auto axis = graph::class_axis(whole.type(output), labels->type); axis.ok())
     program_.classes = whole.type(output).shape()[static_cast<std::size_t>(*axis)];
   return {};

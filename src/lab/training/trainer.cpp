@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/folder_lock.h"
 #include "core/memory_budget.h"
 #include "core/scope.h"
 #include "core/units.h"
@@ -18,6 +19,7 @@
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
 #include "lab/training/describe_run.h"
+#include "lab/training/environment.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/run_log.h"
 #include "lab/training/run_summary.h"
@@ -106,6 +108,7 @@ class Trainer {
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
   Status save();
+  Status kept_in_spite_of(Error error);
   Status finish();
   Status write_model();
   Status write_trace();
@@ -125,11 +128,11 @@ class Trainer {
   std::size_t before_bytes_ = 0;  // of tensors, when the run began
   std::unique_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
+  std::unique_ptr<const Descriptor> lock_;  // of the run folder
   runtime::TimingCache cache_;
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
-  std::optional<analyze::TrainingRun> left_;  // of a run that failed, from before its session was given up
 
   int64_t step_ = 0;        // done
   int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
@@ -239,23 +242,24 @@ Status Trainer::compile() {
   return {};
 }
 
-nlohmann::ordered_json environment_json(const TrainerOptions& options, const runtime::Provider& provider,
-                                        const TrainingMemory& memory) {
-  return {{"schema", 1},
-          {"command", options.command},
-          {"when", trace::timestamp_now()},
-          {"device", options.device},
-          {"threads", provider.threads()},
-          {"memory", memory_json(memory)},
-          {"machine", machine_json(describe_machine())}};
-}
-
 Status Trainer::begin() {
-  if (options_.resume) HONE_CHECK(resume());
   HONE_CHECK(make_folder(options_.out));
+  HONE_ASSIGN(lock_, lock_folder(options_.out));
+  const RunEnvironment environment{.command = options_.command,
+                                   .device = options_.device,
+                                   .threads = provider_->threads(),
+                                   .data = fingerprint_of(setup_.data),
+                                   .model = fingerprint_of(setup_.program.model.base),
+                                   .memory = result_.memory.predicted};
+  if (options_.resume) {
+    HONE_ASSIGN(const std::string other, compare_with_environment(options_.out, environment));
+    if (!other.empty()) note(other);
+    HONE_CHECK(resume());
+  } else if (fs::exists(options_.out / model::kRecipeFile)) {  // since the caller looked
+    return invalid(fmt::format("{}: holds another run; give another folder", options_.out.string()));
+  }
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
-  HONE_CHECK(write_file(options_.out / "environment.json",
-                        environment_json(options_, *provider_, result_.memory.predicted).dump(2) + "\n"));
+  HONE_CHECK(write_environment(options_.out, environment));
   if (!setup_.data.classes.empty()) {
     note(classes_text(setup_.data.classes));
     HONE_CHECK(write_classes(options_.out, setup_.data.classes));
@@ -283,7 +287,9 @@ Status Trainer::resume() {
   std::optional<Checkpoint> checkpoint = read_newest_checkpoint(options_.out, damaged);
   for (const std::string& what : damaged) note(what + "; the checkpoint before is used");
   if (!checkpoint) {
-    if (!damaged.empty()) return corrupt(fmt::format("{}: no checkpoint is whole", options_.out.string()));
+    if (!damaged.empty())
+      return corrupt(fmt::format("{}: no checkpoint is whole; begin anew with its {}", options_.out.string(),
+                                 model::kRecipeFile));
     note("no checkpoint was written yet: the run begins anew");
     return {};
   }
@@ -300,7 +306,9 @@ Status Trainer::loop() {
   while (step_ < setup_.steps) {
     HONE_CHECK(step());
     const bool last = step_ == setup_.steps;
-    if (is_time_for(recipe_.train.evaluate_every) && !last) HONE_CHECK(evaluate());
+    if (is_time_for(recipe_.train.evaluate_every) && !last) {
+      if (Status judged = evaluate(); !judged.ok()) return kept_in_spite_of(judged.error());
+    }
     if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
     if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
         (graph::larger_is_better(recipe_.objective.metric)
@@ -323,6 +331,13 @@ Status Trainer::take_batch(double& wait_s) {
   wait_s = seconds_since(begin_ns);
   const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
   return session_->write_batch(batch, *setup_.data.training);
+}
+
+// What was learnt so far is worth more than what cannot be judged.
+Status Trainer::kept_in_spite_of(Error error) {
+  HONE_CHECK(save());
+  HONE_CHECK(writer_->wait());
+  return error.within(fmt::format("step {}, which is saved", step_));
 }
 
 // The runs that are recorded are steps like any other.
@@ -379,17 +394,17 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
 Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
-  left_ = summary(analyze::RunEnd::kFailed);
   (void)write_trace();
   recorder_.reset();
   session_.reset();  // its memory is needed for the plan that looks
-  const std::string where = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
-                                            *setup_.batches, *setup_.data.training, options_.out, step_);
+  const NonFinite found = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
+                                          *setup_.batches, *setup_.data.training, options_.out, step_);
   std::string kept = "no checkpoint had been written";
   if (const auto list = list_checkpoints(options_.out); !list.empty())
     kept = fmt::format("the last good state is {}", list.front().string());
-  return invalid(fmt::format("step {}: {}; {}; {}. A lower learning rate, a warm-up or [train] clip may help",
-                             step_, what, where, kept));
+  return invalid(
+      fmt::format("step {}: {}; {}; {}{}", step_, what, found.where, kept,
+                  found.in_data ? "" : ". A lower learning rate, a warm-up or [train] clip may help"));
 }
 
 Status Trainer::evaluate() {
@@ -466,30 +481,39 @@ Status Trainer::write_trace() {
   return trace::write_run_folder(options_.out, info, profile.trace);
 }
 
+// Written first, judged then; what fails keeps nothing else from being tried. The error is the first.
 Status Trainer::finish() {
   result_.limiting_stage = data::stage_name(setup_.batches->counts().limiting_stage());
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
-  if (result_.end != TrainingEnd::kStopped) HONE_CHECK(evaluate());
+  Status first = save();
+  const auto also = [&](Status next) {
+    if (first.ok()) first = std::move(next);
+  };
+  also(writer_->wait());
+  if (result_.end != TrainingEnd::kStopped) {
+    also(write_model());
+    if (Status judged = evaluate(); !judged.ok())
+      also(judged.error().within("the run is saved, but its last evaluation failed"));
+  }
   for (const data::Loader* loader : {setup_.batches.get(), setup_.validation.get()})
     for (const data::Damage& damage : loader ? loader->damages() : std::vector<data::Damage>())
       note(fmt::format("left out: {}", damage.message));
-  HONE_CHECK(save());
-  HONE_CHECK(writer_->wait());
-  if (result_.end != TrainingEnd::kStopped) HONE_CHECK(write_model());
   count_memory();
-  HONE_CHECK(write_trace());
-  const analyze::RunEnd end = result_.end == TrainingEnd::kStopped  ? analyze::RunEnd::kStopped
-                              : result_.end == TrainingEnd::kTarget ? analyze::RunEnd::kTarget
-                                                                    : analyze::RunEnd::kDone;
-  if (const Status page = write_report(summary(end)); !page.ok())
+  also(write_trace());
+  analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed
+                                     : result_.end == TrainingEnd::kStopped ? analyze::RunEnd::kStopped
+                                     : result_.end == TrainingEnd::kTarget  ? analyze::RunEnd::kTarget
+                                                                            : analyze::RunEnd::kDone);
+  if (!first.ok()) run.failure = first.error().message;
+  if (const Status page = write_report(run); !page.ok() && first.ok())
     note(page.error().message + "; the run itself is whole, but has no page");
-  return {};
+  return first;
 }
 
 analyze::TrainingRun Trainer::summary(analyze::RunEnd end) const {
   const double seconds = seconds_before_ + (start_ns_ > 0 ? seconds_since(start_ns_) : 0);
   analyze::TrainingRun run =
-      describe_run({recipe_, setup_.program, *setup_.batches, session_->plan(), *provider_, setup_.steps,
+      describe_run({recipe_, setup_.program, *setup_.batches, result_.memory, *provider_, setup_.steps,
                     setup_.data.tokens_per_sample, seconds, options_.command},
                    end);
   for (const auto& [op, ms] : result_.reference_ms)
@@ -507,12 +531,10 @@ Status Trainer::write_report(const analyze::TrainingRun& run) {
 
 // A run that fails says why; its page shows how it came to that. What goes wrong with the page is not what went wrong.
 void Trainer::leave_what_is_known(const Error& failure) {
-  if (!left_) {
-    left_ = summary(analyze::RunEnd::kFailed);
-    (void)write_trace();
-  }
-  left_->failure = failure.message;
-  if (write_report(*left_).ok()) note("report    " + result_.report.string());
+  if (session_) (void)write_trace();
+  analyze::TrainingRun run = summary(analyze::RunEnd::kFailed);
+  run.failure = failure.message;
+  if (write_report(run).ok()) note("report    " + result_.report.string());
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ class GraphWriter {
     const auto name_of = [&](ValueId id) { return id.valid() ? names[id.index] : std::string(); };
     for (std::size_t i = 0; i + node.captures < node.inputs.size(); ++i)
       node_message.add_string(1, name_of(node.inputs[i]));
-    for (const ValueId output : node.outputs) node_message.add_string(2, name_of(output));
+    for (const std::string& output : output_names(node, names)) node_message.add_string(2, output);
     node_message.add_string(3, node.name);
     const OperatorName op = split_operator(node.op);
     node_message.add_string(4, op.name.data(), op.name.size());
@@ -141,6 +141,18 @@ class GraphWriter {
       attribute_message.add_int32(20, AttributeProto::kGraph);
     }
     return {};
+  }
+
+  // A batch normalization that trains has three outputs in ONNX, whether anybody reads them or not.
+  std::vector<std::string> output_names(const Node& node, const ValueNames& names) {
+    std::vector<std::string> list;
+    for (const ValueId id : node.outputs) list.push_back(id.valid() ? names[id.index] : std::string());
+    if (node.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) != 0) {
+      list.resize(3);
+      for (std::string& name : list)
+        if (name.empty()) name = pool_.claim(node.name + ".unread");
+    }
+    return list;
   }
 
   static const char* body_name(const Node& node, std::size_t i) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "core/file.h"
 #include "graph/builder.h"
 #include "graph/random_seeds.h"
 #include "graph/text.h"
@@ -151,6 +152,24 @@ TEST_F(Writer, OpensGroupsAndForgetsReorders) {
   EXPECT_EQ(back.nodes()[0].op, "Mul");
   EXPECT_EQ(back.nodes()[1].op, "Relu");
   EXPECT_EQ(back.value(back.outputs()[0]).name, output);
+}
+
+// ONNX Runtime refuses one that names its first output only.
+TEST_F(Writer, NamesAllOutputsOfABatchNormalizationThatTrains) {
+  GraphBuilder b("training");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2, 3}));
+  const ValueId each = b.constant("each", Tensor::zeros(DType::kF32, {3}));
+  Node node;
+  node.op = "BatchNormalization";
+  node.name = "bn";
+  node.inputs = {x, each, each, each, each};
+  node.attributes.set("training_mode", int64_t{1});
+  const std::vector<std::string> names{"y"};
+  b.output(b.try_add(std::move(node), names)->front());
+  (void)round_trip(finished(std::move(b)));  // our reader forgets what nobody reads
+  const std::string bytes = *read_file(folder_ / "model.onnx");
+  EXPECT_THAT(bytes, HasSubstr("bn.unread"));
+  EXPECT_THAT(bytes, HasSubstr("bn.unread_1"));
 }
 
 // ONNX Runtime refuses a mask with one row for all queries.

@@ -1,6 +1,7 @@
 #include "model/recipe/recipe.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,8 @@ void RecipeReader::read_path(SectionReader& s, const char* section, const char* 
   std::string text;
   s.read(key, text);
   if (text.empty()) return;
+  if (text.find('\0') != std::string::npos)
+    return s.fail(key, fmt::format("{} holds a character that no path can have (0)", key));
   to = text;
   if (to.is_relative() && !s.place(key).starts_with("--set")) to = file_.parent_path() / to;
   std::error_code ignored;
@@ -161,12 +164,13 @@ Status RecipeReader::read_loss(SectionReader s) {
   if (!s.has("kind"))
     s.fail("", fmt::format("[loss] needs a kind: {}", fmt::join(graph::loss_names(), ", ")));
   std::vector<std::string> kinds;
-  std::vector<double> weights;
   if (const TomlValue* kind = s.child("kind");
-      kind != nullptr && std::holds_alternative<TomlArray>(kind->value))
+      kind != nullptr && std::holds_alternative<TomlArray>(kind->value)) {
     s.read("kind", kinds);
-  else
-    kinds.resize(s.has("kind") ? 1 : 0), s.read("kind", kinds.emplace_back()), kinds.erase(kinds.begin());
+    if (kinds.empty()) s.fail("kind", "kind names no loss");
+  } else {
+    s.read("kind", kinds.emplace_back());
+  }
   for (const std::string& name : kinds) {
     const auto known = graph::loss_names();
     const auto found = std::find(known.begin(), known.end(), name);
@@ -187,10 +191,8 @@ Status RecipeReader::read_metric(SectionReader s) {
   s.read("target", recipe_.train.target);
   if (recipe_.train.target && recipe_.objective.metric == graph::MetricKind::kNone)
     s.fail("target", "a target needs a metric: kind");
-  const RecipeData& d = recipe_.data;
-  const bool may_be_bytes = d.source == "tokens" || (d.source == "text" && d.tokenizer.empty());
-  if (recipe_.objective.metric == graph::MetricKind::kBitsPerByte && !may_be_bytes)
-    s.fail("kind", "bits-per-byte takes a token for a byte: it is of source text without a tokenizer");
+  if (recipe_.objective.metric == graph::MetricKind::kBitsPerByte && !recipe_.data.tokenizer.empty())
+    s.fail("kind", "bits-per-byte takes a token for a byte, but [data] has a tokenizer; take perplexity");
   return s.finish();
 }
 
@@ -237,7 +239,7 @@ Status RecipeReader::read_schedule(SectionReader s) {
   s.read_name("kind", schedule.kind, graph::schedule_names());
   const bool one_cycle = schedule.kind == graph::ScheduleKind::kOneCycle;
   if (one_cycle) schedule.final = schedule.start / 1e4;
-  s.read("warmup", recipe_.warmup, kNotNegative);
+  s.read("warmup", recipe_.warmup, Range{0, 1e12});
   s.read("final", schedule.final, kShare);
   s.read("decay", schedule.decay, Range{0, 1, true});
   s.read("peak_at", schedule.peak_at, Range{0, 1, true, true});
@@ -253,7 +255,7 @@ Status RecipeReader::read_train(SectionReader s) {
     s.fail("epochs",
            s.has("steps") ? "[train] has both steps and epochs; keep one" : "[train] needs steps or epochs");
   s.read("steps", t.steps, kPositive);
-  s.read("epochs", t.epochs, kPositive);
+  s.read("epochs", t.epochs, Range{0, 1e9, true});
   s.read("batch", t.batch, kPositive);
   s.read("accumulate", t.accumulate, Range{1, 256});
   if (t.batch % t.accumulate != 0)
@@ -315,18 +317,39 @@ Result<Recipe> RecipeReader::read() {
   return std::move(recipe_);
 }
 
+// Of two keys that exclude each other, the one that --set gave replaces the file's.
+void replace_alternatives(TomlValue& root) {
+  for (const auto& [section, a, b] : {std::tuple{"train", "steps", "epochs"}, {"model", "zoo", "onnx"}}) {
+    for (auto& [name, table] : std::get<TomlTable>(root.value)) {
+      auto* keys = std::get_if<TomlTable>(&table.value);
+      if (name != section || keys == nullptr) continue;
+      const auto is_set = [&](const char* key) {
+        const TomlValue* value = table.find(key);
+        return value != nullptr && value->place.starts_with("--set");
+      };
+      if (is_set(a) == is_set(b)) continue;
+      const std::string other = is_set(a) ? b : a;
+      std::erase_if(*keys, [&](const TomlEntry& entry) { return entry.key == other; });
+    }
+  }
+}
+
 }  // namespace
 
 Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& file,
                             const std::vector<std::string>& overrides) {
   HONE_ASSIGN(TomlValue root, parse_toml(text, file.string()));
   for (const std::string& assignment : overrides) HONE_CHECK(set_in_toml(root, assignment));
+  replace_alternatives(root);
   return RecipeReader(std::move(root), file).read();
 }
 
 Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
-  HONE_ASSIGN(const auto mapped, MappedFile::open(file));
-  return parse_recipe(mapped->text(), file, overrides);
+  std::error_code unknown;
+  if (std::filesystem::is_character_file(file, unknown))  // /dev/zero has no end
+    return invalid(fmt::format("{}: is a device, no recipe", file.string()));
+  HONE_ASSIGN(const std::string text, read_file(file));
+  return parse_recipe(text, file, overrides);
 }
 
 }  // namespace hone::model

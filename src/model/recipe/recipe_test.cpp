@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/testing/source_folder.h"
 #include "model/recipe/toml.h"
 
 namespace hone::model {
@@ -103,6 +104,16 @@ TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
             "r.toml:10:1: a batch of 10 cannot be cut into 3 micro-batches");
   EXPECT_THAT(error_with("[[optimizer.groups]]\nrate = 1\n"), HasSubstr("a group needs match"));
   EXPECT_THAT(error_with("[metric]\ntarget = 1\n"), HasSubstr("r.toml:10:1: a target needs a metric"));
+  EXPECT_EQ(error_with("[optimizer]\nepsilon = 1e-60\n"),
+            "r.toml:10:1: epsilon is 1e-60, which f32 cannot hold (it has 0)");
+  EXPECT_THAT(error_with("[optimizer]\nrate = 1e39\n"), HasSubstr("f32 cannot hold (it has inf)"));
+  EXPECT_THAT(error_with("ema = 0.9999999999\n"), HasSubstr("f32 cannot hold (it has 1)"));
+  EXPECT_THAT(error_with("", {"train.epochs=1e30"}), HasSubstr("must be above 0 and at most 1e+09"));
+  EXPECT_THAT(error_with("", {"data.cache_mb=9223372036854775807"}),
+              HasSubstr("at least 0 and at most 1e+09"));
+  EXPECT_THAT(error_with("", {"data.workers=257"}), HasSubstr("at least 0 and at most 256"));
+  EXPECT_EQ(error_with("", {"train=3"}), "--set train: [train] must be a table");
+  EXPECT_EQ(error_with("", {"loss.kind=[]"}), "--set loss.kind: kind names no loss");
   EXPECT_THAT(error_with("precision = \"bf16\"\n"), HasSubstr("precision is 'bf16', must be one of f32"));
 }
 
@@ -116,6 +127,7 @@ TEST(Recipe, SaysWhatIsMissing) {
   EXPECT_THAT(error_of("[model\n"), HasSubstr("r.toml:1:"));
   EXPECT_THAT(error_of("when = 2026-01-01\n"), HasSubstr("dates and times have no meaning here"));
   EXPECT_THAT(read_recipe("/nowhere/r.toml").error().message, HasSubstr("/nowhere/r.toml"));
+  EXPECT_EQ(read_recipe("/dev/zero").error().message, "/dev/zero: is a device, no recipe");
 }
 
 TEST(Recipe, LetsTheCommandLineSetAnyKey) {
@@ -135,9 +147,26 @@ TEST(Recipe, LetsTheCommandLineSetAnyKey) {
 TEST(Recipe, RefusesWhatDataCannotDo) {
   EXPECT_THAT(error_with("", {"data.workers=257"}), HasSubstr("must be at least 0 and at most 256"));
   EXPECT_THAT(error_with("", {"data.cache_mb=9223372036854775807"}), HasSubstr("at most 1e+09"));
-  EXPECT_THAT(error_with("[metric]\nkind = \"bits-per-byte\"\n"),
-              HasSubstr("r.toml:10:1: bits-per-byte takes a token for a byte"));
-  EXPECT_THAT(read_recipe("/dev/zero").error().message, HasSubstr("'/dev/zero': it is a pipe or a device"));
+  const std::string text = "data.path=" + (source_folder() / "README.md").string();
+  const std::string tokenizer =
+      "data.tokenizer=" + (source_folder() / "src/data/testing/files/tokenizer.json").string();
+  EXPECT_THAT(error_with("", {"data.source=text", text, tokenizer, "metric.kind=bits-per-byte"}),
+              HasSubstr("--set metric.kind: bits-per-byte takes a token for a byte, but [data] has"));
+  EXPECT_EQ(error_with("", {"data.source=text", text, "metric.kind=bits-per-byte"}), "no error");
+}
+
+TEST(Recipe, WhatIsSetReplacesItsAlternative) {
+  const auto recipe = with("", {"train.epochs=2"});
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  EXPECT_EQ(recipe->train.epochs, 2);
+  EXPECT_EQ(recipe->train.steps, 0);
+  EXPECT_THAT(with("", {"train.epochs=2"})->resolved, ::testing::Not(HasSubstr("steps")));
+  EXPECT_THAT(error_with("", {"train.epochs=2", "train.steps=3"}), HasSubstr("both steps and epochs"));
+  EXPECT_THAT(error_with("", {"model.onnx=nowhere.onnx"}), HasSubstr("'nowhere.onnx', which does not exist"));
+}
+
+TEST(Recipe, RefusesPathsThatEndEarly) {
+  EXPECT_THAT(error_of("[model]\nonnx = \"a\\u0000b\"\n"), HasSubstr("no path can have"));
 }
 
 TEST(Recipe, KeysOfASourceAreUnknownToOthers) {
@@ -163,6 +192,17 @@ TEST(Recipe, ResolvedIsTheSameRecipe) {
   EXPECT_EQ(again->optimizer.rate, 0.1);
   EXPECT_EQ(again->resolved, first->resolved);
   EXPECT_THAT(first->resolved, HasSubstr("rate = 0.1\n")) << "as a person writes it";
+}
+
+TEST(Toml, RefusesWhatIsNestedTooDeep) {
+  std::string deep = "a";
+  for (int i = 0; i < 5'000; ++i) deep += ".a";
+  EXPECT_THAT(parse_toml("[" + deep + "]\n", "t").error().message, HasSubstr("more than 32 deep"));
+  EXPECT_THAT(parse_toml(deep + " = 1\n", "t").error().message, HasSubstr("more than 32 deep"));
+  EXPECT_THAT(parse_toml("[a" + std::string(4'000'000, '.') + "]\n", "t").error().message,
+              HasSubstr("more than 32 deep"));
+  TomlValue root{TomlTable{}, "t"};
+  EXPECT_THAT(set_in_toml(root, deep + "=1").error().message, HasSubstr("more than 32 deep"));
 }
 
 TEST(Toml, SurvivesItsOwnText) {

@@ -1,5 +1,7 @@
 #include "model/recipe/section_reader.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +27,20 @@ std::string range_text(const Range& range) {
   return fmt::format("{} and {} {:g}", low, range.high_is_out ? "below" : "at most", range.high);
 }
 
+// What graphs compute with: a number that f32 turns into 0 or infinity, or that leaves its range there, would be another
+// than the one that was written.
+bool is_held_by_f32(double value, const Range& range) {
+  const auto held = static_cast<float>(value);
+  return std::isfinite(held) && (value == 0 || std::isnormal(held)) && is_within(held, range);
+}
+
 }  // namespace
+
+SectionReader::SectionReader(const TomlValue* table, std::string section)
+    : table_(table), section_(std::move(section)) {
+  if (table_ != nullptr && table_->table() == nullptr)
+    status_ = invalid(fmt::format("{}: {} must be a table", table_->place, section_));
+}
 
 std::string SectionReader::place(std::string_view key) const {
   const TomlValue* value = table_ == nullptr ? nullptr : table_->find(key);
@@ -73,7 +88,10 @@ std::optional<double> SectionReader::real_of(const TomlValue& value, std::string
     if (real == nullptr) return std::nullopt;
     number = *real;
   }
-  if (is_within(number, range)) return number;  // NaN is within none
+  if (is_within(number, range) && is_held_by_f32(number, range)) return number;  // NaN is within none
+  if (is_within(number, range))
+    fail_at(value, fmt::format("{} is {}, which f32 cannot hold (it has {:g})", key, number,
+                               static_cast<double>(static_cast<float>(number))));
   fail_at(value, fmt::format("{} is {:g}, must be {}", key, number, range_text(range)));
   return std::nullopt;
 }
@@ -159,8 +177,6 @@ std::size_t SectionReader::name_index(std::string_view key, const std::vector<st
 
 Status SectionReader::finish() {
   if (!status_.ok() || table_ == nullptr) return status_;
-  if (table_->table() == nullptr)
-    return invalid(fmt::format("{}: {} must be a table", table_->place, section_));
   for (const auto& [key, value] : *table_->table()) {
     bool is_known = false;
     for (const std::string& name : known_) is_known = is_known || name == key;

@@ -30,7 +30,7 @@ inline constexpr Range kBelowOne{0, 1, false, true};
 class SectionReader {
  public:
   // `section` is how people find the table: "[train]". A null table has no keys.
-  SectionReader(const TomlValue* table, std::string section) : table_(table), section_(std::move(section)) {}
+  SectionReader(const TomlValue* table, std::string section);
 
   bool has(std::string_view key) const { return table_ != nullptr && table_->find(key) != nullptr; }
   std::string place(std::string_view key) const;  // of the key, or of the section

@@ -20,13 +20,32 @@ std::string place_of(const std::string& file, const toml::source_region& source)
   return fmt::format("{}:{}:{}", file, source.begin.line, source.begin.column);
 }
 
-Result<TomlValue> converted(const toml::node& node, const std::string& file) {
+constexpr int kDeepest = 32;  // tables and lists in each other; what walks a tree recurses
+
+Error too_deep(const std::string& place) {
+  return invalid(fmt::format("{}: tables are nested more than {} deep", place, kDeepest));
+}
+
+// toml++ limits how deep values lie in each other, but not how long the path of a key is, and takes its tree down by
+// recursion. No line of a recipe has that many points.
+bool has_endless_key(std::string_view text) {
+  constexpr int kMostPoints = 10'000;
+  int points = 0;
+  for (const char c : text) {
+    if (c == '.' && ++points > kMostPoints) return true;
+    if (c == '\n' || c == '=') points = 0;
+  }
+  return false;
+}
+
+Result<TomlValue> converted(const toml::node& node, const std::string& file, int depth = 0) {
   TomlValue made;
   made.place = place_of(file, node.source());
+  if (depth > kDeepest) return too_deep(made.place);
   if (const toml::table* table = node.as_table()) {
     std::vector<std::pair<toml::source_position, TomlEntry>> entries;
     for (const auto& [key, value] : *table) {
-      HONE_ASSIGN(TomlValue child, converted(value, file));
+      HONE_ASSIGN(TomlValue child, converted(value, file, depth + 1));
       // What is said of a value is said where its key stands, if it has one of its own there.
       if (key.source().begin.line != 0) child.place = place_of(file, key.source());
       entries.push_back({key.source().begin, TomlEntry{std::string(key.str()), std::move(child)}});
@@ -39,7 +58,7 @@ Result<TomlValue> converted(const toml::node& node, const std::string& file) {
   } else if (const toml::array* array = node.as_array()) {
     TomlArray list;
     for (const toml::node& element : *array) {
-      HONE_ASSIGN(TomlValue child, converted(element, file));
+      HONE_ASSIGN(TomlValue child, converted(element, file, depth + 1));
       list.push_back(std::move(child));
     }
     made.value = std::move(list);
@@ -129,6 +148,7 @@ const TomlValue* TomlValue::find(std::string_view key) const {
 }
 
 Result<TomlValue> parse_toml(std::string_view text, const std::string& file) {
+  if (has_endless_key(text)) return too_deep(file);
   const toml::parse_result parsed = toml::parse(text, file);
   if (parsed.failed())
     return invalid(
@@ -142,6 +162,7 @@ Status set_in_toml(TomlValue& root, const std::string& assignment) {
     return invalid(fmt::format("--set {}: write KEY=VALUE, as train.batch=64", assignment));
   const std::string path = assignment.substr(0, equals);
   const std::string place = "--set " + path;
+  if (std::count(path.begin(), path.end(), '.') > kDeepest) return too_deep(place);
   HONE_ASSIGN(TomlValue value, assigned_value(assignment.substr(equals + 1), place));
   TomlValue* at = &root;
   std::istringstream keys(path);

@@ -158,7 +158,7 @@ Section training_memory_part(const TrainingRun& run) {
         tag("td", Markup::text(each.name) +
                       (each.note.empty() ? Markup() : tag("span", {{"class", "kind"}}, prose(each.note)))) +
             tag("td", {{"class", "n"}}, format_bytes(each.bytes)));
-  return section("memory", "Memory", "What the step's plan holds, decided before it runs.",
+  return section("memory", "Memory", "What the run takes, foretold from its plans before the first step.",
                  tag("div", {{"class", "card"}}, tag("table", tag("tbody", rows))));
 }
 

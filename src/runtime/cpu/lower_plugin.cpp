@@ -14,12 +14,16 @@ void on_team(const hone_cpu_call* call, int64_t count, int64_t grain, hone_body 
 
 class PluginCpuKernel : public Kernel {
  public:
+  static Result<std::unique_ptr<Kernel>> make(const LowerContext& context, const hone_cpu_kernel& kernel) {
+    auto made = std::make_unique<PluginCpuKernel>(context, kernel, kernels::thread_count());
+    HONE_ASSIGN(made->scratch_bytes_, plugin::scratch_bytes_of(made->view_, kernel, made->call_.threads));
+    return std::unique_ptr<Kernel>(std::move(made));
+  }
   PluginCpuKernel(const LowerContext& context, const hone_cpu_kernel& kernel, int threads)
       : view_(context.node), kernel_(kernel) {
     view_.add_all(context.graph);
     call_.threads = threads;
     call_.parallel = on_team;
-    if (kernel.scratch_bytes != nullptr) scratch_bytes_ = kernel.scratch_bytes(&view_.c(), threads);
   }
 
   std::string implementation() const override {
@@ -51,10 +55,7 @@ Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context) {
   std::vector<Candidate> found;
   for (const hone_cpu_kernel* const kernel : takers.kernels)
     found.push_back({.name = plugin::implementation_text(view.custom(), kernel->name),
-                     .make = [context, kernel]() -> Result<std::unique_ptr<Kernel>> {
-                       return std::unique_ptr<Kernel>(
-                           std::make_unique<PluginCpuKernel>(context, *kernel, kernels::thread_count()));
-                     }});
+                     .make = [context, kernel] { return PluginCpuKernel::make(context, *kernel); }});
   return found;
 }
 

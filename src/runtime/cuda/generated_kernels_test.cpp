@@ -225,6 +225,19 @@ TEST_P(GeneratedKernels, PoolWindows) {
       2e-6);
 }
 
+// The logarithm of what is negative, for a tenth of the elements, is NaN; so is the maximum of a window that holds it.
+TEST_P(GeneratedKernels, KeepNanInMaxima) {
+  for (const char* const pool :
+       {"MaxPool(%l) {kernel_shape = [2, 2], strides = [2, 2]}",
+        "MaxPool(%l) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}", "GlobalMaxPool(%l)"})
+    expect_text(
+        "%x: f32[2,16,9,8]",
+        fmt::format("%c: f32[] = constant dense(1.3)\n%s: f32[*] = Add(%x, %c)\n%l: f32[*] = Log(%s)\n"
+                    "%y: f32[*] = {}\nreturn %y",
+                    pool),
+        1e-5);
+}
+
 TEST_P(GeneratedKernels, ResizeImages) {
   const auto resize = [&](const std::string& shape, const std::string& sizes, int count,
                           const std::string& how) {

@@ -113,6 +113,7 @@ Result<GpuLaunches> launches_of(const plugin::NodeView& view, const hone_cuda_ke
         fmt::format("it launches {} kernels; 1 to {} are possible", plan->launch_count, HONE_MAX_LAUNCHES));
   GpuLaunches launches;
   launches.implementation = plugin::implementation_text(view.custom(), kernel.name) + " (CUDA)";
+  HONE_CHECK(plugin::check_scratch(view.custom(), kernel.name, plan->scratch_bytes));
   launches.scratch_bytes = plan->scratch_bytes;
   launches.fault = plan->fault_text != nullptr ? plan->fault_text : "the data are wrong";
   HONE_ASSIGN(const std::string defines, defines_of(*plan));

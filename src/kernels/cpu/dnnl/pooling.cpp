@@ -8,6 +8,7 @@
 #include "kernels/cpu/dnnl/attributes.h"
 #include "kernels/cpu/dnnl/execution.h"
 #include "kernels/cpu/dnnl/library.h"
+#include "kernels/cpu/dnnl/pooling_nans.h"
 #include "kernels/cpu/dnnl/window.h"
 
 namespace hone::kernels {
@@ -120,14 +121,15 @@ Shape PoolingDesc::output() const {
 Shape PoolingDesc::src_shape() const { return onednn::with_spatial(batch, channels, input); }
 Shape PoolingDesc::dst_shape() const { return onednn::with_spatial(batch, channels, output()); }
 
-Pooling::Pooling(std::unique_ptr<onednn::Execution> execution) : execution_(std::move(execution)) {}
+Pooling::Pooling(PoolingDesc desc, std::unique_ptr<onednn::Execution> execution)
+    : desc_(std::move(desc)), execution_(std::move(execution)) {}
 Pooling::~Pooling() = default;
 
 Result<std::unique_ptr<Pooling>> Pooling::create(const PoolingDesc& desc) {
   HONE_CHECK(check(desc));
   try {
     HONE_ASSIGN(auto execution, build(desc));
-    return std::unique_ptr<Pooling>(new Pooling(std::move(execution)));
+    return std::unique_ptr<Pooling>(new Pooling(desc, std::move(execution)));
   } catch (const dnnl::error& error) {
     return onednn::library_error(describe_pooling(desc), error);
   }
@@ -141,7 +143,10 @@ Status Pooling::execute(const void* src, void* dst, std::span<const void* const>
   execution_->set(0, src);
   execution_->set(1, dst);
   for (std::size_t i = 0; i < operands.size(); ++i) execution_->set(2 + i, operands[i]);
-  return execution_->run(scratch);
+  const Status status = execution_->run(scratch);
+  if (status.ok() && desc_.kind == Kind::kMax)
+    give_nans(desc_, static_cast<const float*>(src), static_cast<float*>(dst));
+  return status;
 }
 
 }  // namespace hone::kernels

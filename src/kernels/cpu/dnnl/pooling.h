@@ -58,8 +58,9 @@ class Pooling {
   Status execute(const void* src, void* dst, std::span<const void* const> operands, void* scratch) noexcept;
 
  private:
-  explicit Pooling(std::unique_ptr<onednn::Execution> execution);
+  Pooling(PoolingDesc desc, std::unique_ptr<onednn::Execution> execution);
 
+  PoolingDesc desc_;
   std::unique_ptr<onednn::Execution> execution_;
 };
 

@@ -49,6 +49,50 @@ TEST(Pooling, EveryKindIsRightInEveryLayout) {
   }
 }
 
+// A number larger than all others, and NaN in its place: where the one is the maximum, the other must be.
+void expect_nan_wherever_a_window_holds_one(PoolingDesc desc) {
+  desc.batch = 2;
+  Tensor huge = random_tensor(desc.src_shape(), 6);
+  Tensor src = huge.clone();
+  for (int64_t i = 3; i < src.size(); i += 37) {
+    huge.as<float>()[static_cast<std::size_t>(i)] = 1e30F;
+    src.as<float>()[static_cast<std::size_t>(i)] = std::numeric_limits<float>::quiet_NaN();
+  }
+  const Values want = pool(desc, huge);
+  for (const Layout layout : all_layouts()) {
+    desc.layout = layout;
+    auto kernel = Pooling::create(desc);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+    const Tensor input = stored(src, desc.src_shape(), layout);
+    Tensor dst = poisoned(storage_elements(desc.dst_shape(), layout));
+    Tensor scratch = poisoned(static_cast<int64_t>((*kernel)->scratch_bytes() / 4 + 16));
+    ASSERT_TRUE((*kernel)->execute(input.data(), dst.data(), {}, scratch.data()).ok());
+    for_each_element(desc.dst_shape(), layout, [&](int64_t plain, int64_t at) {
+      const double wanted = want[static_cast<std::size_t>(plain)];
+      const float got = dst.as<float>()[static_cast<std::size_t>(at)];
+      if (wanted == 1e30F)
+        EXPECT_TRUE(std::isnan(got)) << layout_name(layout) << " " << plain;
+      else
+        EXPECT_EQ(got, wanted) << layout_name(layout) << " " << plain;
+    });
+  }
+}
+
+TEST(Pooling, AMaximumIsNanWhereverItsWindowHoldsOne) {
+  expect_nan_wherever_a_window_holds_one(square(PoolingKind::kMax, 19, 11, 3, 2, 1));
+  expect_nan_wherever_a_window_holds_one(square(PoolingKind::kMax, 16, 7, 7, 1, 0));
+  PoolingDesc dilated = square(PoolingKind::kMax, 5, 12, 3, 2, 0);
+  dilated.dilations = {2, 2};
+  dilated.ceil_mode = true;
+  expect_nan_wherever_a_window_holds_one(dilated);
+  PoolingDesc volume;
+  volume.channels = 3;
+  volume.input = {4, 5, 6};
+  volume.kernel = {2, 3, 2};
+  volume.strides = {2, 1, 2};
+  expect_nan_wherever_a_window_holds_one(volume);
+}
+
 TEST(Pooling, CeilModeDilationAndOtherRanksAreRight) {
   for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverageExcludePad}) {
     PoolingDesc desc = square(kind, 5, 12, 3, 2, 0);

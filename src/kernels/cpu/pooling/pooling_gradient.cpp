@@ -56,7 +56,7 @@ void PoolingGradient::plane_of_maximum(const float* g, const float* x, float* dx
           for (int64_t y = rows.begin; y < rows.end; y += places_.steps[1]) {
             const int64_t row = (z * places_.extents[1] + y) * places_.extents[2];
             for (int64_t at = row + columns.begin; at < row + columns.end; at += places_.steps[2]) {
-              const bool larger = x[at] > best;
+              const bool larger = x[at] > best || x[at] != x[at];  // NaN is taken, and stays
               best_at = larger ? at : best_at;
               best = larger ? x[at] : best;
             }
