@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "core/testing/source_folder.h"
+#include "lab/training/environment.h"
 
 namespace hone::lab {
 namespace {
@@ -48,6 +49,12 @@ TEST(TrainingData, TakesNoMemoryForTheNumberOfSamples) {
   EXPECT_NE(data->validation->name_of(0), data->training->name_of(0));
   model::Recipe recipe;
   EXPECT_THAT(training_batches(*data, recipe).error().message, HasSubstr("samples are too many to count"));
+}
+
+TEST(TrainingData, AFingerprintWalksThroughNoEndlessData) {
+  const auto data = open_data(digits(int64_t{1} << 47, 0.5));
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  EXPECT_NE(fingerprint_of(*data), fingerprint_of(*open_data(digits(int64_t{1} << 46, 0.5))));
 }
 
 TEST(TrainingData, ImagesOfZarrAreWhatModelsTake) {
