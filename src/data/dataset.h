@@ -47,4 +47,10 @@ class Dataset {
   virtual uint64_t version_of(int64_t index) const { return fnv1a(name_of(index)); }
 };
 
+// What another sample may stand in for. The operating system's errors are not: a disk that fails, or a file that went,
+// would change in silence what is learnt.
+inline bool is_damage(const Error& error) {
+  return error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kUnsupported;
+}
+
 }  // namespace hone::data

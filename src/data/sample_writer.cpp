@@ -16,12 +16,6 @@ namespace {
 constexpr int kMostReplacements =
     64;  // tried for one sample: a data set of damaged files is not worth training on
 
-// What another sample may stand in for. The operating system's errors are not: a disk that fails, or a file that
-// went, would change in silence what is learnt.
-bool is_damage(const Error& error) {
-  return error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kUnsupported;
-}
-
 bool any_varies(const std::vector<Field>& fields) {
   return std::any_of(fields.begin(), fields.end(), [](const Field& field) {
     return std::count(field.shape.begin(), field.shape.end(), kVaries);

@@ -209,6 +209,7 @@ TEST(TrainProgram, SaysInOneLineWhatIsWrong) {
   const fs::path recipe = write_recipe(folder);
   EXPECT_TRUE(is_one_line_error(run_hone({"train"}), {"which recipe?"}));
   EXPECT_TRUE(is_one_line_error(run_hone({"train", folder / "none.toml"}), {"none.toml"}));
+  EXPECT_TRUE(is_one_line_error(run_hone({"train", "/dev/zero"}), {"is a device, no recipe"}));
   EXPECT_TRUE(
       is_one_line_error(run_hone({"train", recipe, "--set", "train.bacth=3", "--out", folder / "run"}),
                         {"[train] has no key 'bacth'; did you mean 'batch'?"}));

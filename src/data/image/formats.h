@@ -8,9 +8,8 @@
 
 namespace hone::data {
 
-// 1 to 16 bits, grey, palette and colour, with alpha; interlaced, too. Fewer bits than 8 become u8 of the same value
-// for grey (a mask of labels keeps its labels); palettes become colours.
-Result<Tensor> decode_png(std::span<const std::byte> bytes, const ImageLimits& limits);
+// 1 to 16 bits, grey, palette and colour, with alpha; interlaced, too. Palettes become colours.
+Result<Tensor> decode_png(std::span<const std::byte> bytes, const ImageLimits& limits, Narrow narrow);
 // Grey as one channel, all else as RGB.
 Result<Tensor> decode_jpeg(std::span<const std::byte> bytes, const ImageLimits& limits);
 

@@ -92,16 +92,16 @@ void split_channels(const std::byte* interleaved, Tensor& image) {
   }
 }
 
-Result<Tensor> decode_image(std::span<const std::byte> bytes, const ImageLimits& limits) {
+Result<Tensor> decode_image(std::span<const std::byte> bytes, const ImageLimits& limits, Narrow narrow) {
   switch (image_format(bytes)) {
     case ImageFormat::kPng:
-      return decode_png(bytes, limits);
+      return decode_png(bytes, limits, narrow);
     case ImageFormat::kJpeg:
       return decode_jpeg(bytes, limits);
     case ImageFormat::kNpy:
       return decode_npy_image(bytes, limits);
     case ImageFormat::kTiff: {
-      HONE_ASSIGN(const TiffFile tiff, TiffFile::open(bytes, limits));
+      HONE_ASSIGN(const TiffFile tiff, TiffFile::open(bytes, limits, narrow));
       return tiff.read_page(0);
     }
     case ImageFormat::kUnknown:
@@ -111,10 +111,11 @@ Result<Tensor> decode_image(std::span<const std::byte> bytes, const ImageLimits&
   return unsupported("this is no image that hone reads (PNG, JPEG, TIFF, .npy, by its first bytes)");
 }
 
-Result<Tensor> read_image(const std::filesystem::path& path, StageTimes& times, const ImageLimits& limits) {
+Result<Tensor> read_image(const std::filesystem::path& path, StageTimes& times, const ImageLimits& limits,
+                          Narrow narrow) {
   HONE_ASSIGN(const FileBytes file, FileBytes::read(path, times));
   const StageTimer timer(times, Stage::kDecode);
-  auto image = decode_image(file.bytes(), limits);
+  auto image = decode_image(file.bytes(), limits, narrow);
   if (!image.ok()) return image.error().within(path.string());
   return image;
 }

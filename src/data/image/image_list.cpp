@@ -25,12 +25,12 @@ bool has_tiff_name(const fs::path& path) {
 
 // A page or stack of a TIFF file, reading no more of it than that.
 Result<Tensor> read_tiff_part(const ImagePart& part, Pages pages, const ImageLimits& limits,
-                              StageTimes& times) {
+                              StageTimes& times, Narrow narrow) {
   StageTimes both;
   int64_t read_ns = 0;
   const auto read = [&]() -> Result<Tensor> {
     const StageTimer timer(both, Stage::kDecode);
-    HONE_ASSIGN(const TiffFile file, TiffFile::open(part.path, limits));
+    HONE_ASSIGN(const TiffFile file, TiffFile::open(part.path, limits, narrow));
     const auto decode = [&]() -> Result<Tensor> {
       if (pages != Pages::kStack) return file.read_page(part.part);
       HONE_ASSIGN(const StackAxes axes, file.axes());
@@ -93,12 +93,13 @@ Result<std::vector<ImagePart>> parts_of(const fs::path& path, Pages pages, const
   return parts;
 }
 
-Result<Tensor> read_part(const ImagePart& part, Pages pages, const ImageLimits& limits, StageTimes& times) {
+Result<Tensor> read_part(const ImagePart& part, Pages pages, const ImageLimits& limits, StageTimes& times,
+                         Narrow narrow) {
   std::error_code failed;
   const bool by_pieces = has_tiff_name(part.path) && (part.parts > 1 || pages == Pages::kStack ||
                                                       fs::file_size(part.path, failed) > kReadWhole);
-  if (by_pieces && !failed) return read_tiff_part(part, pages, limits, times);
-  HONE_ASSIGN(Tensor image, read_image(part.path, times, limits));
+  if (by_pieces && !failed) return read_tiff_part(part, pages, limits, times, narrow);
+  HONE_ASSIGN(Tensor image, read_image(part.path, times, limits, narrow));
   const Shape& shape = image.shape();
   if (pages == Pages::kStack) {  // one image is a stack of one
     if (shape.size() == 3) return image.reshaped({shape[0], 1, shape[1], shape[2]});
@@ -113,20 +114,20 @@ Result<Tensor> read_part(const ImagePart& part, Pages pages, const ImageLimits& 
 
 Result<Field> image_field(const std::string& name, const std::vector<ImagePart>& parts, Pages pages,
                           const ImageLimits& limits) {
-  constexpr std::size_t kMostTried = 16;
-  std::optional<Error> first;
-  for (std::size_t i = 0; i < std::min(parts.size(), kMostTried); ++i) {
+  Error first = invalid(fmt::format("there is no {} to read", name));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     StageTimes ignored;
     const auto image = read_part(parts[i], pages, limits, ignored);
+    if (!image.ok() && !is_damage(image.error())) return image.error();
     if (!image.ok()) {
-      if (!first) first = image.error();
+      if (i == 0) first = image.error();
       continue;
     }
     Field field{name, image->dtype(), image->shape()};
     for (std::size_t axis = 1; axis < field.shape.size(); ++axis) field.shape[axis] = kVaries;
     return field;
   }
-  return *first;
+  return first;
 }
 
 Status check_depth(const Tensor& image, const Field& field) {

@@ -26,9 +26,10 @@ Result<std::map<std::string, std::filesystem::path>> list_images(const std::file
 // The parts of a file: opens those that can have several.
 Result<std::vector<ImagePart>> parts_of(const std::filesystem::path& path, Pages pages,
                                         const ImageLimits& limits);
-Result<Tensor> read_part(const ImagePart& part, Pages pages, const ImageLimits& limits, StageTimes& times);
+Result<Tensor> read_part(const ImagePart& part, Pages pages, const ImageLimits& limits, StageTimes& times,
+                         Narrow narrow = Narrow::kScaled);
 
-// What the images of a list are, as their first readable one has it; width and height vary.
+// What the images of a list are, as the first that is not damaged has it; width and height vary.
 Result<Field> image_field(const std::string& name, const std::vector<ImagePart>& parts, Pages pages,
                           const ImageLimits& limits);
 // An error where an image has another type or other channels than its field.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -142,7 +144,7 @@ class PairSet final : public Dataset {
   Result<Sample> read_timed(int64_t index, StageTimes& times) const override {
     const auto i = static_cast<std::size_t>(index);
     HONE_ASSIGN(Tensor image, read_part(images_[i], options_.pages, options_.limits, times));
-    HONE_ASSIGN(Tensor raw, read_part(masks_[i], options_.pages, options_.limits, times));
+    HONE_ASSIGN(Tensor raw, read_part(masks_[i], options_.pages, options_.limits, times, Narrow::kStored));
     const StageTimer timer(times, Stage::kDecode);
     auto mask = clean_mask(std::move(raw), options_.mask_values, options_.classes);
     if (!mask.ok()) return mask.error().within("mask " + masks_[i].name());
@@ -172,48 +174,100 @@ Error unmatched(const char* what, const fs::path& path, const char* other, const
       what, path.string(), other, folder.string(), stem, suffix, what));
 }
 
+template <typename T>
+std::optional<T> number_in(const std::string& text) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
+}
+
+std::optional<float> target_in(const std::string& text) {
+  const auto number = number_in<float>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+// Names of classes in their order: by number where all are numbers (2 before 10), else by letter.
+std::vector<std::string> classes_in_order(const std::set<std::string>& names) {
+  std::vector<std::string> classes(names.begin(), names.end());
+  const auto is_number = [](const std::string& name) { return number_in<int64_t>(name).has_value(); };
+  if (std::all_of(classes.begin(), classes.end(), is_number))
+    std::stable_sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
+      return *number_in<int64_t>(a) < *number_in<int64_t>(b);
+    });
+  return classes;
+}
+
+// A label without the blanks around it.
+std::string label_of(const std::string& cell) {
+  constexpr const char* kBlanks = " \t";
+  const std::size_t first = cell.find_first_not_of(kBlanks);
+  return first == std::string::npos ? "" : cell.substr(first, cell.find_last_not_of(kBlanks) - first + 1);
+}
+
+// One label that is no number among numbers would make names of all: it is a slip.
+Status check_labels(const Table& table, const std::vector<std::string>& labels) {
+  std::size_t number = labels.size(), name = labels.size();  // where the first of each is
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i].empty()) return invalid(fmt::format("line {}: the label is empty", table.rows[i].line));
+    std::size_t& first = target_in(labels[i]) ? number : name;
+    first = std::min(first, i);
+  }
+  if (std::max(number, name) == labels.size()) return {};
+  return invalid(
+      fmt::format("line {}: the label '{}' is no number, but that of line {} is ({}): labels are all numbers "
+                  "or all names",
+                  table.rows[name].line, labels[name], table.rows[number].line, labels[number]));
+}
+
 Result<Tensor> labels_from(const Table& table, std::size_t column, int64_t classes,
                            std::vector<std::string>& names) {
+  std::vector<std::string> labels;
+  for (const auto& row : table.rows) labels.push_back(label_of(row.cells[column]));
+  HONE_CHECK(check_labels(table, labels));
   std::vector<int64_t> integers;
   std::vector<float> numbers;
-  for (const auto& row : table.rows) {
-    const std::string& text = row.cells[column];
-    int64_t integer = 0;
-    float number = 0;
-    const char* const end = text.data() + text.size();
-    if (const auto r = std::from_chars(text.data(), end, integer); r.ec == std::errc() && r.ptr == end)
-      integers.push_back(integer);
-    if (const auto r = std::from_chars(text.data(), end, number); r.ec == std::errc() && r.ptr == end)
-      numbers.push_back(number);
+  for (const std::string& label : labels) {
+    if (const auto integer = number_in<int64_t>(label)) integers.push_back(*integer);
+    if (const auto number = target_in(label)) numbers.push_back(*number);
   }
-  const auto count = static_cast<int64_t>(table.rows.size());
+  const auto count = std::ssize(labels);
   if (std::ssize(integers) == count) {
-    for (std::size_t i = 0; i < integers.size(); ++i)
-      if (integers[i] < 0 || (classes > 0 && integers[i] >= classes))
+    for (std::size_t i = 0; classes > 0 && i < integers.size(); ++i)
+      if (integers[i] < 0 || integers[i] >= classes)
         return invalid(fmt::format("line {}: the label {} is out of range: there are {} classes, from 0",
-                                   table.rows[i].line, integers[i], classes > 0 ? classes : 0));
+                                   table.rows[i].line, integers[i], classes));
     return Tensor::i64({count}, integers);
   }
   if (std::ssize(numbers) == count) return Tensor::f32({count}, numbers);
-  std::set<std::string> different;
-  for (const auto& row : table.rows) different.insert(row.cells[column]);
+  const std::set<std::string> different(labels.begin(), labels.end());
   names.assign(different.begin(), different.end());
   integers.clear();
-  for (const auto& row : table.rows)
-    integers.push_back(std::lower_bound(names.begin(), names.end(), row.cells[column]) - names.begin());
+  for (const std::string& label : labels)
+    integers.push_back(std::lower_bound(names.begin(), names.end(), label) - names.begin());
   return Tensor::i64({count}, integers);
+}
+
+// Whether a file of one folder for both belongs to the others: "cell1_mask" among images without a suffix.
+bool is_of_others(const std::string& stem, const std::string& suffix, const std::string& other_suffix) {
+  return suffix.empty() && stem.ends_with(other_suffix);
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Dataset>> open_pairs(const PairOptions& options) {
+  std::error_code none;
+  const bool together = fs::equivalent(options.images, options.masks, none);
+  if (together && options.image_suffix == options.mask_suffix)
+    return invalid(fmt::format(
+        "'{}' holds images and masks, and nothing tells them apart: give a mask_suffix, or a folder "
+        "of masks",
+        options.images.string()));
   HONE_ASSIGN(const auto images, list_images(options.images, options.image_suffix));
   HONE_ASSIGN(const auto masks, list_images(options.masks, options.mask_suffix));
   std::vector<ImagePart> image_parts, mask_parts;
   for (const auto& [stem, path] : images) {
-    if (options.images == options.masks && options.image_suffix.empty() &&
-        stem.ends_with(options.mask_suffix))
-      continue;  // a mask in the folder of the images
+    if (together && is_of_others(stem, options.image_suffix, options.mask_suffix)) continue;
     const auto mask = masks.find(stem);
     if (mask == masks.end())
       return unmatched("image", path, "mask", options.masks, stem, options.mask_suffix);
@@ -226,7 +280,8 @@ Result<std::shared_ptr<const Dataset>> open_pairs(const PairOptions& options) {
     mask_parts.insert(mask_parts.end(), other_parts.begin(), other_parts.end());
   }
   for (const auto& [stem, path] : masks)
-    if (!images.contains(stem))
+    if (!images.contains(stem) &&
+        !(together && is_of_others(stem, options.mask_suffix, options.image_suffix)))
       return unmatched("mask", path, "image", options.images, stem, options.image_suffix);
   HONE_ASSIGN(Field image, image_field("image", image_parts, options.pages, options.limits));
   HONE_ASSIGN(Field mask, image_field("mask", mask_parts, options.pages, options.limits));
@@ -252,13 +307,13 @@ Result<ClassFolders> open_class_folders(const fs::path& folder, const ImageLimit
   ClassFolders result;
   std::vector<ImagePart> parts;
   std::vector<int64_t> labels;
-  for (const std::string& name : names) {
-    HONE_ASSIGN(const auto images, list_images(folder / name, ""));
+  result.classes = classes_in_order(names);
+  for (std::size_t i = 0; i < result.classes.size(); ++i) {
+    HONE_ASSIGN(const auto images, list_images(folder / result.classes[i], ""));
     for (const auto& [stem, path] : images) {
       parts.push_back({path, 0, 1});
-      labels.push_back(std::ssize(result.classes));
+      labels.push_back(static_cast<int64_t>(i));
     }
-    result.classes.push_back(name);
   }
   HONE_ASSIGN(Field field, image_field("image", parts, Pages::kFirst, limits));
   const Shape count = {std::ssize(labels)};

@@ -38,7 +38,7 @@ struct PairOptions {
 // or a mask without an image, is an error that names it.
 Result<std::shared_ptr<const Dataset>> open_pairs(const PairOptions& options);
 
-// "image" and "label" i64: a folder a class, numbered in the order of their names.
+// "image" and "label" i64: a folder a class, numbered in the order of their names (2 before 10 where all are numbers).
 struct ClassFolders {
   std::shared_ptr<const Dataset> dataset;
   std::vector<std::string> classes;
@@ -46,7 +46,8 @@ struct ClassFolders {
 Result<ClassFolders> open_class_folders(const std::filesystem::path& folder, const ImageLimits& limits = {});
 
 // A table with a heading: one column of files (relative to `folder`), one of labels. Labels that are all integers are
-// classes as they are (i64); all numbers: targets (f32); else names, numbered in their order.
+// classes as they are (i64); all numbers: targets (f32); all names: numbered in their order. Blanks around them do not
+// count; a label that is empty, or a name among numbers, is an error that says in which line.
 struct TableOptions {
   std::filesystem::path table = {}, folder = {};
   std::string file_column = "file", label_column = "label";

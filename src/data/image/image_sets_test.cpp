@@ -68,6 +68,51 @@ TEST(ImageSets, PairsInOneFolderAreToldApartBySuffix) {
               sample[0].at(i) != 0 || sample[0].at(64 + i) != 0 || sample[0].at(128 + i) != 0);
 }
 
+TEST(ImageSets, OneFolderForBothNeedsASuffix) {
+  const ScratchFolder folder("together");
+  testing::write_png(folder / "a_img.png", patterned_image(DType::kU8, 1, 8, 8));
+  testing::write_png(folder / "a.png", patterned_image(DType::kU8, 1, 8, 8));
+  const auto open = [&](const std::string& image_suffix, const std::string& mask_suffix) {
+    return open_pairs({.images = folder.path(),
+                       .masks = folder / ".",
+                       .image_suffix = image_suffix,
+                       .mask_suffix = mask_suffix});
+  };
+  for (const char* suffix : {"", "_img"})
+    EXPECT_THAT(open(suffix, suffix).error().message,
+                HasSubstr("nothing tells them apart: give a mask_suffix"));
+  for (const auto& [image, mask] : {std::pair("_img", ""), std::pair("", "_img")}) {
+    const auto set = open(image, mask);
+    ASSERT_TRUE(set.ok()) << set.error().message;
+    EXPECT_EQ((*set)->size(), 1);
+  }
+}
+
+TEST(ImageSets, MasksOfFewBitsKeepTheirNumbers) {
+  const ScratchFolder folder("few");
+  const Tensor mask = labels(8, 8, 4);
+  testing::write_png(folder / "a.png", mask, false, 2);
+  testing::write_png(folder / "a_mask.png", mask, false, 2);
+  const auto set = open_pairs({.images = folder.path(), .masks = folder.path(), .mask_suffix = "_mask"});
+  ASSERT_TRUE(set.ok()) << set.error().message;
+  const Sample sample = *(*set)->read(0);
+  EXPECT_TRUE(same_tensor(sample[1], mask));
+  for (int64_t i = 0; i < 64; ++i) EXPECT_EQ(sample[0].at(i), mask.at(i) * 85);
+}
+
+TEST(ImageSets, ManyDamagedImagesAreStillNoDamagedSet) {
+  const ScratchFolder folder("damage");
+  for (int i = 0; i < 40; ++i) folder.write("a" + std::to_string(i) + ".png", "none");
+  const auto none = open_images(folder.path());
+  EXPECT_EQ(none.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(none.error().message, HasSubstr("a0.png"));
+  testing::write_png(folder / "b.png", patterned_image(DType::kU16, 3, 4, 4));
+  const auto set = open_images(folder.path());
+  ASSERT_TRUE(set.ok()) << set.error().message;
+  EXPECT_EQ((*set)->size(), 41);
+  EXPECT_EQ((*set)->fields()[0].dtype, DType::kU16);
+}
+
 TEST(ImageSets, BinaryMasksMayBeOfAnyType) {
   const ScratchFolder folder("binary");
   testing::write_png(folder / "a.png", patterned_image(DType::kU8, 1, 4, 6));
@@ -146,6 +191,40 @@ TEST(ImageSets, FoldersAreClasses) {
   EXPECT_EQ((*set->dataset->read(1))[1].int_at(0), 1);
   fs::create_directories(folder / "empty");
   EXPECT_THAT(open_class_folders(folder.path()).error().message, HasSubstr("holds no images"));
+}
+
+TEST(ImageSets, FoldersOfNumbersAreInTheirOrder) {
+  const ScratchFolder folder("numbers");
+  for (const char* name : {"10", "0", "2", "11", "1"}) {
+    fs::create_directories(folder / name);
+    testing::write_png(folder / name / "1.png", patterned_image(DType::kU8, 1, 4, 4));
+  }
+  EXPECT_THAT(open_class_folders(folder.path())->classes, ElementsAre("0", "1", "2", "10", "11"));
+  fs::rename(folder / "2", folder / "two");
+  EXPECT_THAT(open_class_folders(folder.path())->classes, ElementsAre("0", "1", "10", "11", "two"));
+}
+
+TEST(ImageSets, ALabelThatIsASlipRenumbersNoClasses) {
+  const ScratchFolder folder("slips");
+  testing::write_png(folder / "a.png", patterned_image(DType::kU8, 1, 4, 4));
+  const auto open = [&](const std::vector<std::string>& cells) {
+    std::string text = "file,label\n";
+    for (const std::string& cell : cells) text += "a.png," + cell + "\n";
+    EXPECT_TRUE(write_file(folder / "labels.csv", text).ok());
+    return open_labelled_images({.table = folder / "labels.csv", .folder = folder.path()});
+  };
+  EXPECT_THAT(open({"3", "", "1"}).error().message, HasSubstr("line 3: the label is empty"));
+  EXPECT_THAT(open({"cat", " ", "dog"}).error().message, HasSubstr("line 3: the label is empty"));
+  EXPECT_THAT(open({"3", "1", "n/a"}).error().message,
+              HasSubstr("line 4: the label 'n/a' is no number, but that of line 2 is (3)"));
+  EXPECT_THAT(open({"0.5", "nan"}).error().message, HasSubstr("line 3: the label 'nan' is no number"));
+  EXPECT_THAT(open({"cat", "7"}).error().message, HasSubstr("line 2: the label 'cat' is no number"));
+  const auto blanks = open({" 10", "2 ", "-1"});
+  ASSERT_TRUE(blanks.ok()) << blanks.error().message;
+  EXPECT_TRUE(blanks->classes.empty());
+  EXPECT_EQ((*blanks->dataset->read(0))[1].int_at(0), 10);
+  EXPECT_EQ((*blanks->dataset->read(2))[1].int_at(0), -1);  // whether that is a class is for the model to say
+  EXPECT_THAT(open({"cat", " cat", "dog"})->classes, ElementsAre("cat", "dog"));
 }
 
 TEST(ImageSets, TablesLabelImages) {

@@ -1,6 +1,7 @@
 #include "data/image/image.h"
 
 #include <cmath>
+#include <cstring>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,12 +82,110 @@ TEST(Image, TiffOfEveryTypeAndLayout) {
     }
 }
 
-TEST(Image, TiffOfOneBit) {
-  const ScratchFolder folder("bits");
+Tensor few_bits_image(int bits) {
   Tensor image = patterned_image(DType::kU8, 1, 11, 13);
-  for (uint8_t& value : image.as<uint8_t>()) value &= 1;
+  for (uint8_t& value : image.as<uint8_t>()) value = static_cast<uint8_t>(value & ((1 << bits) - 1));
+  return image;
+}
+
+Tensor multiplied(const Tensor& image, int factor) {
+  Tensor made = image.clone();
+  for (uint8_t& value : made.as<uint8_t>()) value = static_cast<uint8_t>(value * factor);
+  return made;
+}
+
+TEST(Image, GreyOfFewBitsIsSeenInFullButForMasks) {
+  const ScratchFolder folder("bits");
+  StageTimes times;
+  for (const int bits : {1, 2, 4}) {
+    const Tensor image = few_bits_image(bits);
+    testing::write_png(folder / "a.png", image, false, bits);
+    EXPECT_TRUE(same_tensor(must_read(folder / "a.png"), multiplied(image, 255 / ((1 << bits) - 1)))) << bits;
+    EXPECT_TRUE(same_tensor(*read_image(folder / "a.png", times, {}, Narrow::kStored), image)) << bits;
+  }
+  const Tensor image = few_bits_image(1);
   testing::write_tiff(folder / "a.tif", {image}, {.one_bit = true});
+  EXPECT_TRUE(same_tensor(must_read(folder / "a.tif"), multiplied(image, 255)));
+  EXPECT_TRUE(same_tensor(*read_image(folder / "a.tif", times, {}, Narrow::kStored), image));
+}
+
+TEST(Image, TiffWithWhiteAsZeroIsTurned) {
+  const ScratchFolder folder("white");
+  const auto white = [](TiffLayout layout) {
+    layout.photometric = PHOTOMETRIC_MINISWHITE;
+    return layout;
+  };
+  for (const DType dtype : {DType::kU8, DType::kU16, DType::kI16, DType::kU32}) {
+    const Tensor stored = patterned_image(dtype, 1, 19, 23);
+    testing::write_tiff(folder / "a.tif", {stored}, white({}));
+    const Tensor read = must_read(folder / "a.tif");
+    // The largest number of an unsigned type is as far from 0 as -1 is from the smallest of a signed one.
+    const double sum = dtype == DType::kI16 ? -1 : std::ldexp(1.0, dtype_bits(dtype)) - 1;
+    for (int64_t i = 0; i < stored.size(); ++i)
+      ASSERT_EQ(read.at(i), sum - stored.at(i)) << dtype_name(dtype);
+  }
+  const Tensor bits = few_bits_image(1);
+  testing::write_tiff(folder / "a.tif", {bits}, white({.one_bit = true}));
+  const Tensor read = must_read(folder / "a.tif");
+  for (int64_t i = 0; i < bits.size(); ++i) ASSERT_EQ(read.at(i), bits.at(i) == 0 ? 255 : 0);
+  testing::write_tiff(folder / "a.tif", {patterned_image(DType::kF32, 1, 5, 5)}, white({}));
+  EXPECT_THAT(read_failure(folder / "a.tif"), HasSubstr("its white is the least"));
+}
+
+TEST(Image, TiffOfAPaletteIsItsColours) {
+  const ScratchFolder folder("palette");
+  const Tensor numbers = patterned_image(DType::kU8, 1, 19, 23);
+  const Tensor colours = patterned_image(DType::kU8, 3, 16, 16);  // 256 of each
+  for (const int step : {257, 256, 1}) {  // as the standard has it, and as some programs write it
+    std::vector<uint16_t> palette;
+    for (int64_t i = 0; i < colours.size(); ++i)
+      palette.push_back(static_cast<uint16_t>(colours.at(i) * step));
+    testing::write_tiff(folder / "a.tif", {numbers},
+                        {.photometric = PHOTOMETRIC_PALETTE, .palette = std::move(palette)});
+    const Tensor read = must_read(folder / "a.tif");
+    ASSERT_EQ(read.shape(), (Shape{3, 19, 23}));
+    for (int64_t c = 0; c < 3; ++c)
+      for (int64_t i = 0; i < numbers.size(); ++i)
+        ASSERT_EQ(read.at(c * numbers.size() + i), colours.at(c * 256 + numbers.int_at(i))) << step;
+  }
+  testing::write_tiff(folder / "a.tif", {patterned_image(DType::kU8, 3, 5, 5)},
+                      {.photometric = PHOTOMETRIC_CIELAB});
+  EXPECT_THAT(read_failure(folder / "a.tif"), HasSubstr("its colours are Lab"));
+}
+
+// Another number for a tag of one LONG or SHORT, of a little-endian file.
+void set_tag(const std::filesystem::path& path, uint16_t tag, uint32_t value) {
+  std::string bytes = *read_file(path);
+  for (std::size_t i = 8; i + 12 <= bytes.size(); ++i) {
+    uint16_t found = 0;
+    uint32_t count = 0;
+    std::memcpy(&found, &bytes[i], sizeof found);
+    std::memcpy(&count, &bytes[i + 4], sizeof count);
+    if (found != tag || count != 1) continue;
+    const uint16_t is_long = 4;
+    std::memcpy(&bytes[i + 2], &is_long, sizeof is_long);
+    std::memcpy(&bytes[i + 8], &value, sizeof value);
+    ASSERT_TRUE(write_file(path, bytes).ok());
+    return;
+  }
+  FAIL() << "no tag " << tag;
+}
+
+TEST(Image, TilesFarLargerThanTheImageAreDamage) {
+  const ScratchFolder folder("tiles");
+  const Tensor image = patterned_image(DType::kU8, 3, 20, 24);
+  testing::write_tiff(folder / "a.tif", {image},
+                      {.tile = 512});  // as the small levels of a pyramid have them
   EXPECT_TRUE(same_tensor(must_read(folder / "a.tif"), image));
+  testing::write_tiff(folder / "a.tif", {image}, {.tile = 16});
+  for (const uint32_t length : {20'000'000u, 2'147'483'664u}) {
+    set_tag(folder / "a.tif", TIFFTAG_TILELENGTH, length);
+    StageTimes times;
+    const auto read = read_image(folder / "a.tif", times);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+    EXPECT_THAT(read.error().message, HasSubstr("far larger than its 24 x 20 pixels"));
+  }
 }
 
 TEST(Image, TiffPagesAndStacks) {

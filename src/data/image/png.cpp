@@ -60,7 +60,7 @@ struct PngHeader {
 };
 
 // False where libpng gave up.
-bool read_png_header(const PngReader& reader, PngSource& source, PngHeader& header) {
+bool read_png_header(const PngReader& reader, PngSource& source, Narrow narrow, PngHeader& header) {
   png_structp png = reader.png();
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   png_set_read_fn(png, &source, read_png);
@@ -68,6 +68,7 @@ bool read_png_header(const PngReader& reader, PngSource& source, PngHeader& head
   png_read_info(png, reader.info());
   const int type = png_get_color_type(png, reader.info());
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
+  if (type == PNG_COLOR_TYPE_GRAY && narrow == Narrow::kScaled) png_set_expand_gray_1_2_4_to_8(png);
   png_set_packing(png);  // fewer than 8 bits: a byte each, values as they are
   if (png_get_valid(png, reader.info(), PNG_INFO_tRNS) != 0 && type == PNG_COLOR_TYPE_PALETTE)
     png_set_tRNS_to_alpha(png);
@@ -90,12 +91,12 @@ bool read_png_rows(const PngReader& reader, png_bytepp rows) {
 
 }  // namespace
 
-Result<Tensor> decode_png(std::span<const std::byte> bytes, const ImageLimits& limits) {
+Result<Tensor> decode_png(std::span<const std::byte> bytes, const ImageLimits& limits, Narrow narrow) {
   PngSource source{bytes, 0, {}};
   const PngReader reader(source);
   if (!reader.ok()) return invalid("not enough memory to read a PNG file");
   PngHeader header;
-  if (!read_png_header(reader, source, header)) return corrupt("damaged PNG file: " + source.problem);
+  if (!read_png_header(reader, source, narrow, header)) return corrupt("damaged PNG file: " + source.problem);
   const DType dtype = header.bits == 16 ? DType::kU16 : DType::kU8;
   HONE_ASSIGN(Tensor image, make_image(dtype, header.channels, header.height, header.width, limits));
   const std::size_t row_bytes = header.width * static_cast<std::size_t>(header.channels) * dtype_size(dtype);

@@ -3,6 +3,7 @@
 #include "data/image/tiff.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -44,6 +45,7 @@ struct TiffFile::State {
   std::string name;  // of the file; empty: the caller knows
   std::string problem;
   ImageLimits limits;
+  Narrow narrow = Narrow::kScaled;
   std::unique_ptr<TIFF, TiffClose> tiff;
 
   ~State() {
@@ -137,19 +139,21 @@ TiffFile::~TiffFile() = default;
 TiffFile::TiffFile(TiffFile&&) noexcept = default;
 TiffFile& TiffFile::operator=(TiffFile&&) noexcept = default;
 
-Result<TiffFile> TiffFile::open(std::span<const std::byte> bytes, const ImageLimits& limits) {
+Result<TiffFile> TiffFile::open(std::span<const std::byte> bytes, const ImageLimits& limits, Narrow narrow) {
   auto state = std::make_unique<State>();
   state->bytes = bytes;
   state->size = bytes.size();
   state->limits = limits;
+  state->narrow = narrow;
   HONE_CHECK(state->open());
   return TiffFile(std::move(state));
 }
 
-Result<TiffFile> TiffFile::open(const std::filesystem::path& path, const ImageLimits& limits) {
+Result<TiffFile> TiffFile::open(const std::filesystem::path& path, const ImageLimits& limits, Narrow narrow) {
   auto state = std::make_unique<State>();
   state->name = path.string();
   state->limits = limits;
+  state->narrow = narrow;
   state->descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (state->descriptor < 0)
     return Error{errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
@@ -175,6 +179,7 @@ namespace {
 struct PageLayout {
   uint32_t width = 0, height = 0;
   uint16_t bits = 1, samples = 1, format = SAMPLEFORMAT_UINT;
+  uint16_t photometric = PHOTOMETRIC_MINISBLACK;
   bool planar = false, tiled = false;
   DType dtype = DType::kUndefined;
 };
@@ -200,9 +205,33 @@ DType tiff_dtype(uint16_t bits, uint16_t format) {
   }
 }
 
+// Whether the page's numbers mean what hone takes them for, once they are as people see them (as_seen).
+Status check_photometric(const PageLayout& page, uint16_t compression) {
+  switch (page.photometric) {
+    case PHOTOMETRIC_MINISWHITE:
+      if (page.format != SAMPLEFORMAT_IEEEFP) return {};
+      return unsupported("its white is the least floating-point number; save it with black as the least");
+    case PHOTOMETRIC_PALETTE:
+      if (page.bits == 8 && page.samples == 1) return {};
+      return unsupported(fmt::format("its palette is of {} bits and {} samples; save it as RGB or grey",
+                                     page.bits, page.samples));
+    case PHOTOMETRIC_YCBCR:
+      if (compression == COMPRESSION_JPEG) return {};
+      return unsupported("its colours are YCbCr without JPEG; save it as RGB or grey");
+    case PHOTOMETRIC_CIELAB:
+    case PHOTOMETRIC_ICCLAB:
+    case PHOTOMETRIC_ITULAB:
+    case PHOTOMETRIC_LOGL:
+    case PHOTOMETRIC_LOGLUV:
+      return unsupported("its colours are Lab or logarithms; save it as RGB or grey");
+    default:
+      return {};
+  }
+}
+
 Result<PageLayout> page_layout(TIFF* tiff) {
   PageLayout page;
-  uint16_t planar = PLANARCONFIG_CONTIG, photometric = 0, compression = COMPRESSION_NONE;
+  uint16_t planar = PLANARCONFIG_CONTIG, compression = COMPRESSION_NONE;
   TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &page.width);
   TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &page.height);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &page.bits);
@@ -210,17 +239,14 @@ Result<PageLayout> page_layout(TIFF* tiff) {
   TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLEFORMAT, &page.format);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
   TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
-  TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+  TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &page.photometric);
   if (TIFFIsCODECConfigured(compression) == 0)
     return unsupported(
         fmt::format("its compression ({}) is not known to this libtiff; save it with deflate, zstd or "
                     "LZW",
                     compression));
-  if (photometric == PHOTOMETRIC_YCBCR) {
-    if (compression != COMPRESSION_JPEG)
-      return unsupported("its colours are YCbCr without JPEG; save it as RGB or grey");
-    TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-  }
+  HONE_CHECK(check_photometric(page, compression));
+  if (page.photometric == PHOTOMETRIC_YCBCR) TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
   page.planar = planar == PLANARCONFIG_SEPARATE && page.samples > 1;
   page.tiled = TIFFIsTiled(tiff) != 0;
   page.dtype = tiff_dtype(page.bits, page.format);
@@ -276,6 +302,49 @@ struct BlockCopy {
   }
 };
 
+// The colours of a page of numbers of a palette. Files have 16 bits a colour, of which the upper 8 count; some wrote 8.
+Result<Tensor> colours_of(TIFF* tiff, const Tensor& numbers, const ImageLimits& limits) {
+  constexpr std::size_t kColours = 256;
+  std::array<const uint16_t*, 3> map{};
+  if (TIFFGetField(tiff, TIFFTAG_COLORMAP, &map[0], &map[1], &map[2]) == 0)
+    return corrupt("its palette is missing");
+  const bool is_wide = std::any_of(map.begin(), map.end(), [](const uint16_t* colours) {
+    return *std::max_element(colours, colours + kColours) > 255;
+  });
+  HONE_ASSIGN(Tensor image, make_image(DType::kU8, 3, numbers.shape()[1], numbers.shape()[2], limits));
+  const auto from = numbers.as<uint8_t>();
+  auto* to = image.as<uint8_t>().data();
+  for (const uint16_t* colours : map)
+    to = std::transform(from.begin(), from.end(), to, [&](uint8_t number) {
+      return static_cast<uint8_t>(is_wide ? colours[number] >> 8 : colours[number]);
+    });
+  return image;
+}
+
+// A page as people see it: 0 is black, palettes are colours.
+Result<Tensor> as_seen(TIFF* tiff, const PageLayout& page, Tensor image, Narrow narrow,
+                       const ImageLimits& limits) {
+  if (page.photometric == PHOTOMETRIC_PALETTE) return colours_of(tiff, image, limits);
+  if (page.photometric == PHOTOMETRIC_MINISWHITE) {  // of the first plane: what follows is alpha
+    const std::byte ones{static_cast<uint8_t>(page.bits == 1 ? 1 : 0xff)};
+    const std::span bytes(static_cast<std::byte*>(image.data()), image.bytes() / page.samples);
+    for (std::byte& byte : bytes) byte ^= ones;
+  }
+  if (page.bits == 1 && narrow == Narrow::kScaled)
+    for (uint8_t& value : image.as<uint8_t>()) value = value == 0 ? 0 : 255;
+  return image;
+}
+
+// A few bytes can claim tiles of any size: a small image may lie in one that is larger, but not by much.
+Status check_tile(const PageLayout& page, uint32_t tile_width, uint32_t tile_height, tmsize_t bytes) {
+  constexpr uint64_t kAlwaysTaken = uint64_t{64} << 20;  // bytes
+  const auto rounded_up = [](uint32_t extent) { return (uint64_t{extent} + 15) / 16 * 16; };
+  const uint64_t of_image = rounded_up(page.width) * rounded_up(page.height) * page.samples * page.bits / 8;
+  if (static_cast<uint64_t>(bytes) <= std::max(of_image, kAlwaysTaken)) return {};
+  return corrupt(fmt::format("its tiles of {} x {} pixels are far larger than its {} x {} pixels", tile_width,
+                             tile_height, page.width, page.height));
+}
+
 // False where libtiff gave up on a block.
 bool read_tiles(TIFF* tiff, const PageLayout& page, const BlockCopy& copy, std::string& where) {
   uint32_t tile_width = 0, tile_height = 0;
@@ -283,6 +352,10 @@ bool read_tiles(TIFF* tiff, const PageLayout& page, const BlockCopy& copy, std::
   TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
   const tmsize_t bytes = TIFFTileSize(tiff), stride = TIFFTileRowSize(tiff);
   if (bytes <= 0 || stride <= 0 || tile_width == 0 || tile_height == 0) return false;
+  if (const Status fits = check_tile(page, tile_width, tile_height, bytes); !fits.ok()) {
+    where = fits.error().message;
+    return false;
+  }
   const auto tile = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
   for (uint16_t plane = 0; plane < (page.planar ? page.samples : 1); ++plane)
     for (uint32_t y = 0; y < page.height; y += std::min(tile_height, page.height - y))
@@ -346,7 +419,9 @@ Result<Tensor> TiffFile::decode_page(int64_t number) const {
   const bool read =
       page->tiled ? read_tiles(tiff, *page, copy, where) : read_strips(tiff, *page, copy, where);
   if (!read) return state_->damaged(fmt::format("page {}: {}", number, where));
-  return image;
+  auto seen = as_seen(tiff, *page, *std::move(image), state_->narrow, state_->limits);
+  if (!seen.ok()) return within(seen.error());
+  return seen;
 }
 
 Result<Tensor> TiffFile::read_page(int64_t page) const {

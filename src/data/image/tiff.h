@@ -15,9 +15,11 @@ namespace hone::data {
 class TiffFile {
  public:
   // `bytes` must live as long as the file.
-  static Result<TiffFile> open(std::span<const std::byte> bytes, const ImageLimits& limits = {});
+  static Result<TiffFile> open(std::span<const std::byte> bytes, const ImageLimits& limits = {},
+                               Narrow narrow = Narrow::kScaled);
   // Reads only what is asked for: for single pages of large stacks. Errors name the file.
-  static Result<TiffFile> open(const std::filesystem::path& path, const ImageLimits& limits = {});
+  static Result<TiffFile> open(const std::filesystem::path& path, const ImageLimits& limits = {},
+                               Narrow narrow = Narrow::kScaled);
   ~TiffFile();
   TiffFile(TiffFile&&) noexcept;
   TiffFile& operator=(TiffFile&&) noexcept;

@@ -45,8 +45,9 @@ inline std::vector<std::byte> interleaved_bytes(const Tensor& image) {
   return bytes;
 }
 
-// u8 or u16, 1 to 4 channels.
-inline void write_png(const std::filesystem::path& path, const Tensor& image, bool interlaced = false) {
+// u8 or u16, 1 to 4 channels. `few_bits`: grey of 1, 2 or 4 bits instead of 8.
+inline void write_png(const std::filesystem::path& path, const Tensor& image, bool interlaced = false,
+                      int few_bits = 8) {
   constexpr int kTypes[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                             PNG_COLOR_TYPE_RGBA};
   const auto channels = static_cast<std::size_t>(image.shape()[0]);
@@ -57,12 +58,13 @@ inline void write_png(const std::filesystem::path& path, const Tensor& image, bo
   png_init_io(png, file);
   const auto height = static_cast<png_uint_32>(image.shape()[1]),
              width = static_cast<png_uint_32>(image.shape()[2]);
-  const int bits = image.dtype() == DType::kU16 ? 16 : 8;
+  const int bits = image.dtype() == DType::kU16 ? 16 : few_bits;
   png_set_IHDR(png, info, width, height, bits, kTypes[channels - 1],
                interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png, info);
   png_set_swap(png);
+  png_set_packing(png);
   std::vector<png_bytep> rows;
   for (png_uint_32 y = 0; y < height; ++y)
     rows.push_back(reinterpret_cast<png_bytep>(bytes.data() + bytes.size() / height * y));
@@ -104,8 +106,10 @@ struct TiffLayout {
   bool planar = false;  // channels apart
   uint16_t compression = COMPRESSION_NONE;
   uint16_t predictor = 1;
-  bool one_bit = false;          // values 0 and 1, packed
-  std::string description = {};  // of the first page
+  bool one_bit = false;                // values 0 and 1, packed
+  std::string description = {};        // of the first page
+  int photometric = -1;                // below 0: black as 0, or RGB
+  std::vector<uint16_t> palette = {};  // 256 of each colour
   bool big_endian = false, big_tiff = false;
 };
 
@@ -141,7 +145,12 @@ inline void write_tiff(const std::filesystem::path& path, const std::vector<Tens
                  is_float(image.dtype())    ? SAMPLEFORMAT_IEEEFP
                  : is_signed(image.dtype()) ? SAMPLEFORMAT_INT
                                             : SAMPLEFORMAT_UINT);
-    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, channels >= 3 ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC,
+                 layout.photometric >= 0 ? layout.photometric
+                 : channels >= 3         ? PHOTOMETRIC_RGB
+                                         : PHOTOMETRIC_MINISBLACK);
+    if (const uint16_t* colours = layout.palette.data())
+      TIFFSetField(tiff, TIFFTAG_COLORMAP, colours, colours + 256, colours + 512);
     TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, layout.planar ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);
     TIFFSetField(tiff, TIFFTAG_COMPRESSION, layout.compression);
     if (layout.predictor != 1) TIFFSetField(tiff, TIFFTAG_PREDICTOR, layout.predictor);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
+#include "core/file.h"
 #include "core/spelling.h"
 #include "data/augment/augment.h"
 #include "data/cache/memory_cache.h"
@@ -22,13 +25,14 @@
 namespace hone::lab {
 namespace {
 
-// Some samples of another data set.
+// Samples of another data set that follow each other, in its order or in a shuffled one.
 class DatasetPart final : public data::Dataset {
  public:
-  DatasetPart(std::shared_ptr<const data::Dataset> whole, std::vector<int64_t> samples)
-      : whole_(std::move(whole)), samples_(std::move(samples)) {}
+  DatasetPart(std::shared_ptr<const data::Dataset> whole, std::optional<data::Permutation> order,
+              int64_t first, int64_t count)
+      : whole_(std::move(whole)), order_(order), first_(first), count_(count) {}
   std::span<const data::Field> fields() const override { return whole_->fields(); }
-  int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
+  int64_t size() const override { return count_; }
   Result<data::Sample> read(int64_t index) const override { return whole_->read(of_whole(index)); }
   std::string name_of(int64_t index) const override { return whole_->name_of(of_whole(index)); }
   Result<data::Sample> read_timed(int64_t index, data::StageTimes& times) const override {
@@ -37,10 +41,11 @@ class DatasetPart final : public data::Dataset {
   uint64_t version_of(int64_t index) const override { return whole_->version_of(of_whole(index)); }
 
  private:
-  int64_t of_whole(int64_t index) const { return samples_.at(static_cast<std::size_t>(index)); }
+  int64_t of_whole(int64_t index) const { return order_ ? order_->at(0, first_ + index) : first_ + index; }
 
   std::shared_ptr<const data::Dataset> whole_;
-  std::vector<int64_t> samples_;
+  std::optional<data::Permutation> order_;
+  int64_t first_, count_;
 };
 
 // The sizes of a source, each once, with what was not asked for as an error.
@@ -73,15 +78,21 @@ Result<TrainingData> split(std::shared_ptr<const data::Dataset> whole, const mod
   TrainingData made;
   const int64_t size = whole->size();
   const auto back = static_cast<int64_t>(std::llround(static_cast<double>(size) * recipe.validation));
-  if (size == 0 || back >= size || (recipe.validation > 0 && back < 1))
+  if (size == 0) return invalid("[data] holds no samples");
+  if (recipe.validation > 0 && back < 1)
     return invalid(
-        fmt::format("[data] validation = {:g} leaves {} of {} samples to train on; give another share",
-                    recipe.validation, size - back, size));
-  const data::Permutation order(recipe.seed, size);
-  std::vector<int64_t> kept, held;
-  for (int64_t i = 0; i < size; ++i) (i < size - back ? kept : held).push_back(shuffled ? order.at(0, i) : i);
-  made.training = std::make_shared<DatasetPart>(whole, std::move(kept));
-  if (back > 0) made.validation = std::make_shared<DatasetPart>(whole, std::move(held));
+        fmt::format("[data] validation = {:g} of {} samples keeps none back; give at least {:.2g}, or 0 for "
+                    "no evaluation",
+                    recipe.validation, size, 1.0 / static_cast<double>(size)));
+  if (back >= size)
+    return invalid(
+        fmt::format("[data] validation = {:g} keeps back all {} samples and leaves none to train on; give a "
+                    "smaller share",
+                    recipe.validation, size));
+  std::optional<data::Permutation> order;
+  if (shuffled) order.emplace(recipe.seed, size);
+  made.training = std::make_shared<DatasetPart>(whole, order, 0, size - back);
+  if (back > 0) made.validation = std::make_shared<DatasetPart>(whole, order, size - back, back);
   return made;
 }
 
@@ -175,9 +186,15 @@ Result<TrainingData> open_pairs_of(const model::RecipeData& recipe) {
   return split(std::move(whole), recipe, true);
 }
 
+Result<TrainingData> split_classes(data::ClassFolders found, const model::RecipeData& recipe) {
+  HONE_ASSIGN(TrainingData made, split(std::move(found.dataset), recipe, true));
+  made.classes = std::move(found.classes);
+  return made;
+}
+
 Result<TrainingData> open_folders(const model::RecipeData& recipe) {
   HONE_ASSIGN(data::ClassFolders found, data::open_class_folders(recipe.path));
-  return split(std::move(found.dataset), recipe, true);
+  return split_classes(std::move(found), recipe);
 }
 
 Result<TrainingData> open_table(const model::RecipeData& recipe) {
@@ -187,7 +204,7 @@ Result<TrainingData> open_table(const model::RecipeData& recipe) {
   options.file_column = recipe.file_column;
   options.label_column = recipe.label_column;
   HONE_ASSIGN(data::ClassFolders found, data::open_labelled_images(options));
-  return split(std::move(found.dataset), recipe, true);
+  return split_classes(std::move(found), recipe);
 }
 
 Result<TrainingData> open_source(const model::RecipeData& recipe) {
@@ -256,8 +273,8 @@ Result<TrainingData> open_data(const model::RecipeData& recipe) {
     if (opened.validation) opened.validation = data::cache_in_memory(std::move(opened.validation), budget);
   }
   // Images are numbers of their file's type until they are prepared.
-  const bool reads_images =
-      recipe.source == "pairs" || recipe.source == "folders" || recipe.source == "table";
+  const bool reads_images = recipe.source == "pairs" || recipe.source == "folders" ||
+                            recipe.source == "table" || recipe.source == "zarr";
   if (!recipe.augment && !reads_images) return opened;
   const model::RecipeAugment augment = recipe.augment.value_or(model::RecipeAugment{});
   auto augmentation = data::make_augmentation(augmentation_of(augment));
@@ -265,6 +282,25 @@ Result<TrainingData> open_data(const model::RecipeData& recipe) {
   opened.augmentation = *std::move(augmentation);
   HONE_ASSIGN(opened.preparation, data::make_augmentation(preparation_of(augment)));
   return opened;
+}
+
+std::string classes_text(const std::vector<std::string>& classes) {
+  constexpr std::size_t kMostShown = 12;
+  std::string text;
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (classes.size() > kMostShown && i == kMostShown - 2) {  // and then the last
+      text += ", …";
+      i = classes.size() - 1;
+    }
+    text += fmt::format("{}{} = {}", i == 0 ? "" : ", ", i, classes[i]);
+  }
+  return fmt::format("{} classes: {}", classes.size(), text);
+}
+
+Status write_classes(const std::filesystem::path& run, const std::vector<std::string>& classes) {
+  const nlohmann::ordered_json json = {{"schema", 1}, {"classes", classes}};
+  return write_file(run / kClassesFile,
+                    json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 Result<std::unique_ptr<data::Loader>> training_batches(const TrainingData& data,

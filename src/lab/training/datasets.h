@@ -1,7 +1,9 @@
 // The data that a recipe names: what is trained on, and what is judged by.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/result.h"
@@ -17,10 +19,16 @@ struct TrainingData {
   std::shared_ptr<const data::Dataset> validation;  // null: the recipe keeps nothing back
   // From samples to what batches hold; null: nothing is done. Only the first draws random numbers.
   std::shared_ptr<const data::Transform> augmentation, preparation;
-  int64_t tokens_per_sample = 0;  // of text: what speed is counted in; 0: samples
+  std::vector<std::string> classes;  // the names of classes by their number, where the data give them names
+  int64_t tokens_per_sample = 0;     // of text: what speed is counted in; 0: samples
 };
 
 Result<TrainingData> open_data(const model::RecipeData& recipe);
+
+// What the numbers of classes mean, as a line for people; the file of a run folder (kClassesFile) has them all.
+std::string classes_text(const std::vector<std::string>& classes);
+Status write_classes(const std::filesystem::path& run, const std::vector<std::string>& classes);
+inline constexpr const char* kClassesFile = "classes.json";
 
 // Batches of the data: in a shuffled order, augmented, without the samples that fill no batch; or in order, prepared.
 // The first make the marks of data/stages.h, from region 0 on.

@@ -17,6 +17,12 @@ namespace {
 
 constexpr const char* kEnvironmentFile = "environment.json";
 
+// Samples between two whose names count: synthetic data may have more of them than can be walked through.
+int64_t stride_of(const data::Dataset& part) {
+  constexpr int64_t kMostNamed = int64_t{1} << 20;
+  return part.size() / kMostNamed + 1;
+}
+
 class Fingerprint {
  public:
   void add(const std::string& text) { add(text.data(), text.size() + 1); }  // its end, too
@@ -34,7 +40,7 @@ std::size_t common_start(const std::vector<const data::Dataset*>& parts) {
   std::string start;
   bool any = false;
   for (const data::Dataset* part : parts) {
-    for (int64_t i = 0; i < part->size(); ++i) {
+    for (int64_t i = 0; i < part->size(); i += stride_of(*part)) {
       const std::string name = part->name_of(i);
       if (!any) start = name;
       any = true;
@@ -57,7 +63,8 @@ std::string fingerprint_of(const TrainingData& data) {
     for (const data::Field& field : part->fields())
       fingerprint.add(fmt::format("{} {}{}", field.name, dtype_name(field.dtype), shape_text(field.shape)));
     fingerprint.add(fmt::format("{} samples", part->size()));
-    for (int64_t i = 0; i < part->size(); ++i) fingerprint.add(part->name_of(i).substr(start));
+    for (int64_t i = 0; i < part->size(); i += stride_of(*part))
+      fingerprint.add(part->name_of(i).substr(start));
   }
   return fingerprint.text();
 }

@@ -19,7 +19,8 @@ struct RunEnvironment {
   TrainingMemory memory;    // foretold
 };
 
-// Of fields, sizes and the names of all samples, wherever the data lie; not of their content, which nobody reads at once.
+// Of fields, sizes and the names of samples (of all up to a million, else of as many), wherever the data lie; not of their
+// content, which nobody reads at once.
 std::string fingerprint_of(const TrainingData& data);
 // Of everything: structure, names, constants.
 std::string fingerprint_of(const graph::Graph& model);

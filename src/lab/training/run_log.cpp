@@ -30,8 +30,8 @@ Result<RunLog> RunLog::open(const std::filesystem::path& run, int64_t from) {
   const std::filesystem::path path = run / kMetricsFile;
   std::string kept;
   if (std::error_code none; from > 0 && std::filesystem::exists(path, none)) {
-    HONE_ASSIGN(const std::string text, read_file(path));
-    kept = lines_until(text, from);
+    HONE_ASSIGN(const auto file, MappedFile::open(path));
+    kept = lines_until(std::string(file->text()), from);
   }
   HONE_CHECK(write_file(path, kept));
   std::ofstream lines(path, std::ios::app);

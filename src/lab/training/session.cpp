@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,14 @@
 
 namespace hone::lab {
 namespace {
+
+// Whether a loss or the metric takes labels that are no class numbers for shares: nothing to all of it.
+bool takes_shares(const graph::Objective& objective) {
+  return objective.metric == graph::MetricKind::kDice || objective.metric == graph::MetricKind::kIou ||
+         std::any_of(objective.terms.begin(), objective.terms.end(), [](const graph::LossTerm& term) {
+           return term.kind == graph::LossKind::kBce || term.kind == graph::LossKind::kDice;
+         });
+}
 
 bool is_data(const std::string& name) { return name.starts_with(graph::kDataPrefix); }
 
@@ -54,19 +63,29 @@ Status Session::make_plans(const runtime::Provider& provider, const SessionOptio
 }
 
 Status Session::check_labels(const data::Batch& batch, const data::Dataset& data) const {
-  if (classes_ == 0) return {};
+  const graph::Objective& objective = program_.options.objective;
+  const bool are_shares = classes_ == 0 && takes_shares(objective);
+  if (classes_ == 0 && !are_shares) return {};
+  const auto fits = [&](const Tensor& labels, int64_t i) {
+    if (are_shares) return labels.at(i) >= 0 && labels.at(i) <= 1;
+    const int64_t label = labels.int_at(i);
+    return (label >= 0 && label < classes_) || label == objective.ignore;
+  };
   for (std::size_t f = 0; f < batch.tensors.size(); ++f) {
-    if (program_.options.fields[f].name != program_.options.objective.target) continue;
+    if (program_.options.fields[f].name != objective.target) continue;
     const Tensor& labels = batch.tensors[f];
     const int64_t each = labels.size() / std::max<int64_t>(labels.shape().at(0), 1);
-    const int64_t ignored = program_.options.objective.ignore.value_or(-1);
     for (int64_t i = 0; i < labels.size(); ++i) {
-      const int64_t label = labels.int_at(i);
-      if ((label >= 0 && label < classes_) || (program_.options.objective.ignore && label == ignored))
-        continue;
-      return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}",
-                                 data.name_of(batch.samples.at(static_cast<std::size_t>(i / each))), label,
-                                 classes_, classes_ - 1));
+      if (fits(labels, i)) continue;
+      const std::string name = data.name_of(batch.samples.at(static_cast<std::size_t>(i / each)));
+      if (!are_shares)
+        return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}", name,
+                                   labels.int_at(i), classes_, classes_ - 1));
+      return invalid(
+          fmt::format("{}: its {} holds {:g}, but without classes bce, dice and iou take 0 to 1; masks that "
+                      "mark with any "
+                      "number but 0 need [data] binary_masks = true (of source pairs)",
+                      name, objective.target, labels.at(i)));
     }
   }
   return {};
@@ -113,6 +132,7 @@ Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::
   const std::size_t terms = program_.options.objective.terms.size();
   std::vector<double> sums(terms), counts(terms), metric_counts;
   EvaluationNumbers numbers;
+  std::unordered_set<int64_t> judged;  // one that stands in for a damaged sample counts once
   for (int64_t b = 0; b < batches.batches_per_epoch(); ++b) {
     HONE_ASSIGN(const data::Batch batch, batches.next());
     HONE_CHECK(check_labels(batch, data));
@@ -129,8 +149,9 @@ Result<EvaluationNumbers> Session::evaluate(data::Batches& batches, const data::
       metric_counts.resize(static_cast<std::size_t>(n));
       for (int64_t i = 0; i < each.size(); ++i) metric_counts[static_cast<std::size_t>(i % n)] += each.at(i);
     }
-    numbers.samples += static_cast<int64_t>(batch.samples.size());
+    judged.insert(batch.samples.begin(), batch.samples.end());
   }
+  numbers.samples = std::ssize(judged);
   for (std::size_t t = 0; t < terms; ++t)
     numbers.loss += program_.options.objective.terms[t].weight * sums[t] / std::max(counts[t], 1.0);
   numbers.metric = graph::metric_of(program_.options.objective.metric, metric_counts, numbers.loss);

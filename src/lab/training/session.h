@@ -29,7 +29,7 @@ struct StepNumbers {
 struct EvaluationNumbers {
   double loss = 0;
   double metric = 0;
-  int64_t samples = 0;
+  int64_t samples = 0;  // different ones
 };
 
 // A program as its plans will run it.

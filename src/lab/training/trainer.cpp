@@ -260,6 +260,10 @@ Status Trainer::begin() {
   }
   HONE_CHECK(write_file(options_.out / model::kRecipeFile, recipe_.resolved));
   HONE_CHECK(write_environment(options_.out, environment));
+  if (!setup_.data.classes.empty()) {
+    note(classes_text(setup_.data.classes));
+    HONE_CHECK(write_classes(options_.out, setup_.data.classes));
+  }
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
@@ -480,8 +484,6 @@ Status Trainer::write_trace() {
 // Written first, judged then; what fails keeps nothing else from being tried. The error is the first.
 Status Trainer::finish() {
   result_.limiting_stage = data::stage_name(setup_.batches->counts().limiting_stage());
-  for (const data::Damage& damage : setup_.batches->damages())
-    note(fmt::format("left out: {}", damage.message));
   result_.seconds = seconds_before_ + seconds_since(start_ns_);
   Status first = save();
   const auto also = [&](Status next) {
@@ -493,6 +495,9 @@ Status Trainer::finish() {
     if (Status judged = evaluate(); !judged.ok())
       also(judged.error().within("the run is saved, but its last evaluation failed"));
   }
+  for (const data::Loader* loader : {setup_.batches.get(), setup_.validation.get()})
+    for (const data::Damage& damage : loader ? loader->damages() : std::vector<data::Damage>())
+      note(fmt::format("left out: {}", damage.message));
   count_memory();
   also(write_trace());
   analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed

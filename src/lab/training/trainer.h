@@ -1,9 +1,9 @@
 // The training loop: a recipe becomes a run folder. A function with callbacks: what is shown while it runs, and when it is
 // to stop, is the caller's (apps/train.cpp).
 //
-// The run folder: recipe.toml (as resolved: enough to go on), environment.json, metrics.jsonl, TensorBoard events,
-// checkpoints/, training.json, and at the end model.onnx, run.json, the trace of some steps and report.html, which shows it
-// all.
+// The run folder: recipe.toml (as resolved: enough to go on), environment.json, classes.json, metrics.jsonl, TensorBoard
+// events, checkpoints/, training.json, and at the end model.onnx, run.json, the trace of some steps and report.html, which
+// shows it all.
 #pragma once
 
 #include <cstdint>

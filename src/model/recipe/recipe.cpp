@@ -117,7 +117,7 @@ Status RecipeReader::read_data(SectionReader s) {
   read_path(s, "data", "path", d.path);
   s.read("validation", d.validation, kBelowOne);
   s.read("seed", d.seed);
-  s.read("workers", d.workers, Range{0, 256});
+  s.read("workers", d.workers, Range{0, 256});  // as many as data/loader.cpp takes
   const bool is_tokens = d.source == "text" || d.source == "tokens";
   if (synthetic || is_tokens) s.read("sizes", d.sizes);
   if (is_tokens) read_path(s, "data", "validation_path", d.validation_path);
@@ -151,7 +151,7 @@ Status RecipeReader::read_data(SectionReader s) {
     s.read("file_column", d.file_column);
     s.read("label_column", d.label_column);
   }
-  if (!is_tokens) s.read("cache_mb", d.cache_mb, Range{0, 1e9});
+  if (!is_tokens) s.read("cache_mb", d.cache_mb, Range{0, 1e9});  // a petabyte
   if (!synthetic && !is_tokens) s.read("skip_damaged", d.skip_damaged);
   if (!is_tokens)
     if (const TomlValue* augment = s.child("augment"))
@@ -191,6 +191,8 @@ Status RecipeReader::read_metric(SectionReader s) {
   s.read("target", recipe_.train.target);
   if (recipe_.train.target && recipe_.objective.metric == graph::MetricKind::kNone)
     s.fail("target", "a target needs a metric: kind");
+  if (recipe_.objective.metric == graph::MetricKind::kBitsPerByte && !recipe_.data.tokenizer.empty())
+    s.fail("kind", "bits-per-byte takes a token for a byte, but [data] has a tokenizer; take perplexity");
   return s.finish();
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/testing/source_folder.h"
 #include "model/recipe/toml.h"
 
 namespace hone::model {
@@ -141,6 +142,17 @@ TEST(Recipe, LetsTheCommandLineSetAnyKey) {
               HasSubstr("--set train.bach: [train] has no key 'bach'; did you"));
   EXPECT_THAT(error_with("", {"train"}), HasSubstr("write KEY=VALUE"));
   EXPECT_THAT(error_with("", {"name.x=1"}), ::testing::AnyOf(HasSubstr("name"), HasSubstr("no key")));
+}
+
+TEST(Recipe, RefusesWhatDataCannotDo) {
+  EXPECT_THAT(error_with("", {"data.workers=257"}), HasSubstr("must be at least 0 and at most 256"));
+  EXPECT_THAT(error_with("", {"data.cache_mb=9223372036854775807"}), HasSubstr("at most 1e+09"));
+  const std::string text = "data.path=" + (source_folder() / "README.md").string();
+  const std::string tokenizer =
+      "data.tokenizer=" + (source_folder() / "src/data/testing/files/tokenizer.json").string();
+  EXPECT_THAT(error_with("", {"data.source=text", text, tokenizer, "metric.kind=bits-per-byte"}),
+              HasSubstr("--set metric.kind: bits-per-byte takes a token for a byte, but [data] has"));
+  EXPECT_EQ(error_with("", {"data.source=text", text, "metric.kind=bits-per-byte"}), "no error");
 }
 
 TEST(Recipe, WhatIsSetReplacesItsAlternative) {
