@@ -1,8 +1,12 @@
 #include "apps/lab_shared.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "apps/signals.h"
 #include "core/file.h"
 #include "lab/ceilings/device_ceilings.h"
 #include "report/json.h"
@@ -29,6 +33,10 @@ Status write_run(const std::filesystem::path& folder, const analyze::LabReport& 
   info.roofs = report.roofs;
   return trace::write_run_folder(folder, info, trace);
 }
+
+// Of the one EmptyFolderRemover, where a program that is ended in the midst of its work finds it.
+std::array<char, 4096> empty_folder = {};
+void remove_empty_folder() { (void)::rmdir(empty_folder.data()); }
 
 }  // namespace
 
@@ -75,9 +83,15 @@ std::string over_budget(const analyze::LabReport& report, double budget_s) {
 }
 
 EmptyFolderRemover::EmptyFolderRemover(std::filesystem::path folder)
-    : folder_(std::move(folder)), was_there_(std::filesystem::exists(folder_)) {}
+    : folder_(std::move(folder)), was_there_(std::filesystem::exists(folder_)) {
+  const std::string& name = folder_.native();
+  if (was_there_ || name.size() >= empty_folder.size()) return;
+  std::copy(name.begin(), name.end(), empty_folder.begin());
+  set_last_act(remove_empty_folder);
+}
 
 EmptyFolderRemover::~EmptyFolderRemover() {
+  set_last_act(nullptr);
   std::error_code not_empty;  // then it stays
   if (!was_there_) std::filesystem::remove(folder_, not_empty);
 }

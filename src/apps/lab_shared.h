@@ -28,7 +28,8 @@ Status write_experiment(const std::filesystem::path& out, const std::string& jso
 // What --budget promised and was not kept; empty where it was, roughly.
 std::string over_budget(const analyze::LabReport& report, double budget_s);
 
-// Removes a folder that was not there before and that nothing was written to.
+// Removes a folder that was not there before and that nothing was written to, also where a signal ends the program. One at
+// a time.
 class EmptyFolderRemover {
  public:
   explicit EmptyFolderRemover(std::filesystem::path folder);

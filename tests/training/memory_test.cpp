@@ -56,10 +56,20 @@ T got(Result<T> result) {
 
 // --- what is foretold ---
 
-void expect_within_two_percent(const lab::TrainingMemoryReport& memory) {
-  const auto predicted = static_cast<double>(memory.predicted.total());
-  const auto measured = static_cast<double>(memory.measured_bytes);
-  EXPECT_NEAR(measured / predicted, 1, 0.02) << lab::memory_text(memory.predicted);
+// What is foretold is what can be there at once. Whether all of it is depends on when threads get a core: a checkpoint may
+// be on the disk before the next batch is read. So the most of three runs counts, and none may take more.
+MeasuredRun expect_within_two_percent(const model::Recipe& recipe, const fs::path& folder) {
+  double most = 0;
+  for (int i = 0;; ++i) {
+    MeasuredRun run = run_of(recipe, folder / std::to_string(i));
+    const auto predicted = static_cast<double>(run.memory.predicted.total());
+    const double ratio = static_cast<double>(run.memory.measured_bytes) / predicted;
+    most = std::max(most, ratio);
+    EXPECT_LE(ratio, 1.02) << lab::memory_text(run.memory.predicted);
+    if (i < 2 && most < 0.98) continue;
+    EXPECT_GE(most, 0.98) << lab::memory_text(run.memory.predicted);
+    return run;
+  }
 }
 
 model::Recipe shipped(const std::string& name, const std::vector<std::string>& overrides) {
@@ -68,27 +78,23 @@ model::Recipe shipped(const std::string& name, const std::vector<std::string>& o
 
 TEST(TrainingMemory, IsForetoldWithinTwoPercentForALanguageModel) {
   const TemporaryFolder folder;
-  const MeasuredRun run =
-      run_of(shipped("gpt2_tiny", {"train.steps=8", "train.evaluate_every=4", "checkpoint.every=3"}),
-             folder / "run");
-  expect_within_two_percent(run.memory);
+  const MeasuredRun run = expect_within_two_percent(
+      shipped("gpt2_tiny", {"train.steps=8", "train.evaluate_every=4", "checkpoint.every=3"}), folder.path());
   EXPECT_THAT(run.notes, ::testing::Contains(HasSubstr("memory: predicted ")));
 }
 
 TEST(TrainingMemory, IsForetoldWithinTwoPercentForAClassifier) {
   const TemporaryFolder folder;
-  expect_within_two_percent(run_of(shipped("digits_cnn", {"data.sizes.samples=1500", "train.epochs=1",
-                                                          "train.evaluate_every=9", "checkpoint.every=7"}),
-                                   folder / "run")
-                                .memory);
+  expect_within_two_percent(shipped("digits_cnn", {"data.sizes.samples=1500", "train.epochs=1",
+                                                   "train.evaluate_every=9", "checkpoint.every=7"}),
+                            folder.path());
 }
 
 TEST(TrainingMemory, IsForetoldWithinTwoPercentForASegmenter) {
   const TemporaryFolder folder;
-  expect_within_two_percent(run_of(shipped("cells_unet", {"data.sizes.samples=48", "train.epochs=1",
-                                                          "train.evaluate_every=2", "checkpoint.every=2"}),
-                                   folder / "run")
-                                .memory);
+  expect_within_two_percent(shipped("cells_unet", {"data.sizes.samples=48", "train.epochs=1",
+                                                   "train.evaluate_every=2", "checkpoint.every=2"}),
+                            folder.path());
 }
 
 TEST(TrainingMemory, OfActivationsIsThatOfOneMicroBatch) {
