@@ -661,6 +661,7 @@ struct LabReport {
   Analysis baseline;
   std::vector<PassRow> passes;
   std::vector<PassCombination> combinations;  // of passes
+  std::vector<PassRow> settings = {};  // of a recipe: each measured by itself, and no part of the result
   Analysis optimised;
   LabResult result;
   std::vector<NumericCheck> numerics;

@@ -199,6 +199,7 @@ std::string lab_json(const analyze::LabReport& report) {
                {"baseline", side(report.baseline, report.baseline_memory)},
                {"passes", passes(report.passes)},
                {"combinations", combinations(report.combinations)},
+               {"settings", passes(report.settings)},
                {"optimised", whole ? side(report.optimised, report.optimised_memory) : Json()},
                {"result", whole ? result_json(report) : Json()},
                {"interrupted", whole ? Json() : Json(report.interrupted)},

@@ -51,6 +51,28 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
 }
 
+// A training step: what its curves and settings show in every form, and that no setting is claimed as part of the result.
+TEST(LabOfARecipe, StandsInEveryFormWithoutClaimingSettings) {
+  analyze::LabReport report = fabricate::resnet_report();
+  report.model.name = "digits";
+  report.settings.push_back({"deterministic = false", "reassociating", 0, analyze::Estimate{1.54, 1.22, 1.83},
+                             true, "kernels chosen by measuring; kept: 1.11×"});
+  report.settings.back().changed = true;
+  report.curves = {{"loss", {2.3, 2.1, 1.7}, {2.3, 2.1, 1.70001}, {2.3, 2.1, 1.7}, 1e-4}};
+  const Json json = Json::parse(lab_json(report));
+  EXPECT_EQ(json["settings"][0]["name"], "deterministic = false");
+  EXPECT_EQ(json["curves"][0]["changed"].size(), 3U);
+  EXPECT_EQ(lab_headline(report).headline.find("deterministic"), std::string::npos);
+  const std::string terminal = lab_terminal(report, {}), page = lab_html(report),
+                    markdown = lab_markdown(report);
+  for (const std::string* form : {&terminal, &page, &markdown})
+    EXPECT_NE(form->find("deterministic = false"), std::string::npos);
+  EXPECT_NE(terminal.find("A step of digits takes"), std::string::npos);
+  EXPECT_NE(page.find("What it learns"), std::string::npos);
+  report.curves.clear();
+  EXPECT_EQ(lab_html(report).find("What it learns"), std::string::npos) << "a model has no curves";
+}
+
 // ResNet-50 with a pass that narrows types, and one operator that it had to leave.
 analyze::LabReport narrowed_report() {
   analyze::LabReport report = fabricate::resnet_report();

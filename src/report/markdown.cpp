@@ -22,11 +22,14 @@ using analyze::Analysis;
 std::string passes(const analyze::LabReport& report) {
   const double step = report.baseline.step.ms.median;
   std::vector<Cells> rows;
+  const auto add = [&](const analyze::PassRow& row) {
+    rows.push_back({code(row.name), plain(row.numerics), pass_outcome(row), plain(row.reason),
+                    fired(row) ? fixed_ms(row.predicted_gain_ms, step) : "",
+                    row.measured_gain_ms ? estimate_ms(*row.measured_gain_ms) : "",
+                    error_text(row.max_rel_err)});
+  };
   for (const analyze::PassRow& pass : report.passes) {
-    rows.push_back({code(pass.name), plain(pass.numerics), pass_outcome(pass), plain(pass.reason),
-                    fired(pass) ? fixed_ms(pass.predicted_gain_ms, step) : "",
-                    pass.measured_gain_ms ? estimate_ms(*pass.measured_gain_ms) : "",
-                    error_text(pass.max_rel_err)});
+    add(pass);
     if (const analyze::PassCombination* all = combination_after(report, pass))
       rows.push_back({"= together", "", all->kept ? "kept" : "dropped", plain(combination_text(*all)),
                       fixed_ms(all->predicted_gain_ms, step), estimate_ms(all->measured_gain_ms), ""});
@@ -35,6 +38,7 @@ std::string passes(const analyze::LabReport& report) {
     rows.push_back({"= all that was kept", "", "", std::string(kept_gain_note()),
                     fixed_ms(report.result.predicted_gain_ms, step),
                     estimate_ms(report.result.measured_gain_ms), error_text(report.result.max_rel_err)});
+  for (const analyze::PassRow& setting : report.settings) add(setting);
   return table({"pass", "numerics", "outcome", "reason", "predicted gain", "measured gain", "error"}, 4,
                rows);
 }

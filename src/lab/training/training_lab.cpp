@@ -152,7 +152,7 @@ Status TrainingLabRunner::try_chosen_kernels(runtime::Plan& chosen) {
   if (least_seconds > kTimesItsShare * seconds) {
     row.reason = fmt::format("not measured: that would take {:.0f} s of a budget of {:g} s", least_seconds,
                              options_.budget_s);
-    report().passes.push_back(std::move(row));
+    report().settings.push_back(std::move(row));
     return {};
   }
   HONE_ASSIGN(const std::unique_ptr<runtime::Plan> first, compile(false));
@@ -177,7 +177,7 @@ Status TrainingLabRunner::try_chosen_kernels(runtime::Plan& chosen) {
   row.measured_gain_ms = gain_of(speed, median(speed.a_ms));
   row.reason = "kernels chosen by measuring, as above; against the ones that a deterministic run takes; " +
                decision.reason;
-  report().passes.push_back(std::move(row));
+  report().settings.push_back(std::move(row));
   if (decision.kept) lab_.overrides.emplace_back("train.deterministic=false");
   return {};
 }
@@ -188,7 +188,7 @@ Status TrainingLabRunner::try_input(runtime::Plan& plan) {
   if (options_.progress)
     options.keep_going = [this] { return options_.progress(0.99, "measuring what steps wait for data"); };
   HONE_ASSIGN(const InputTrials trials, try_input_settings(recipe_, setup_, plan, options));
-  report().passes.insert(report().passes.end(), trials.rows.begin(), trials.rows.end());
+  report().settings.insert(report().settings.end(), trials.rows.begin(), trials.rows.end());
   if (trials.workers != recipe_.data.workers)
     lab_.overrides.push_back(fmt::format("data.workers={}", trials.workers));
   return {};

@@ -19,6 +19,8 @@ GainScale gain_scale(const analyze::LabReport& report) {
   GainScale scale;
   for (const analyze::PassRow& pass : report.passes)
     scale.widen(pass.predicted_gain_ms, pass.measured_gain_ms);
+  for (const analyze::PassRow& setting : report.settings)
+    scale.widen(setting.predicted_gain_ms, setting.measured_gain_ms);
   for (const analyze::PassCombination& one : report.combinations)
     scale.widen(one.predicted_gain_ms, one.measured_gain_ms);
   if (has_kept_gain(report)) scale.widen(report.result.predicted_gain_ms, report.result.measured_gain_ms);
@@ -128,6 +130,7 @@ Section passes_part(const analyze::LabReport& report) {
       body += combination_row(*all, scale, step_ms);
   }
   if (has_kept_gain(report)) body += kept_row(report.result, scale, step_ms);
+  for (const analyze::PassRow& setting : report.settings) body += pass_row(setting, scale, step_ms);
   return section(
       "passes", "What was tried",
       "Gain per step. Every pass was measured against what was kept before it, in paired, interleaved runs. "

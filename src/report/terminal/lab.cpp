@@ -16,9 +16,12 @@ using namespace terminal;
 
 std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
   std::vector<GainLine> lines;
+  const auto add = [&](const analyze::PassRow& row) {
+    lines.push_back({row.name, fired(row) ? std::optional(row.predicted_gain_ms) : std::nullopt,
+                     row.measured_gain_ms, pass_outcome(row), row.reason, row.kept});
+  };
   for (const analyze::PassRow& pass : report.passes) {
-    lines.push_back({pass.name, fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,
-                     pass.measured_gain_ms, pass_outcome(pass), pass.reason, pass.kept});
+    add(pass);
     if (const analyze::PassCombination* all = combination_after(report, pass))
       lines.push_back({"= together", all->predicted_gain_ms, all->measured_gain_ms,
                        all->kept ? "kept" : "dropped", combination_text(*all), all->kept});
@@ -26,6 +29,7 @@ std::string pass_table(const analyze::LabReport& report, const TerminalStyle& st
   if (has_kept_gain(report))
     lines.push_back({"= all that was kept", report.result.predicted_gain_ms, report.result.measured_gain_ms,
                      "", std::string(kept_gain_note()), true});
+  for (const analyze::PassRow& setting : report.settings) add(setting);
   return gain_table("pass", lines, report.baseline.step.ms.median, style);
 }
 
