@@ -7,6 +7,8 @@
 
 #include "core/units.h"
 #include "graph/buffer_assignment.h"
+#include "graph/builder.h"
+#include "graph/op_table.h"
 #include "graph/training/step_part.h"
 #include "passes/recompute_copy.h"
 #include "passes/recompute_schedule.h"
@@ -15,6 +17,10 @@ namespace hone::passes {
 namespace {
 
 using graph::Graph;
+using graph::GraphBuilder;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
 
 // Smaller values are not worth an operator.
 constexpr std::ptrdiff_t kLeastBytes = 4096;

@@ -31,11 +31,11 @@ constexpr PartNote kPartNotes[] = {
 
 std::vector<analyze::NamedBytes> list_memory(const TrainingMemoryReport& memory) {
   std::vector<analyze::NamedBytes> list;
-  for (const auto& [name, bytes] : memory.predicted.parts()) {
+  for (const auto& part : memory.predicted.parts()) {
     const auto* const found = std::find_if(std::begin(kPartNotes), std::end(kPartNotes),
-                                           [&](const PartNote& each) { return each.part == name; });
+                                           [&](const PartNote& each) { return each.part == part.first; });
     const std::string_view note = found == std::end(kPartNotes) ? "" : found->note;
-    if (bytes > 0) list.push_back({name, static_cast<double>(bytes), std::string(note)});
+    if (part.second > 0) list.push_back({part.first, static_cast<double>(part.second), std::string(note)});
   }
   std::stable_sort(list.begin(), list.end(), [](const analyze::NamedBytes& a, const analyze::NamedBytes& b) {
     return a.bytes > b.bytes;

@@ -320,11 +320,11 @@ Result<Recipe> RecipeReader::read() {
 // Of two keys that exclude each other, the one that --set gave replaces the file's.
 void replace_alternatives(TomlValue& root) {
   for (const auto& [section, a, b] : {std::tuple{"train", "steps", "epochs"}, {"model", "zoo", "onnx"}}) {
-    for (auto& [name, table] : std::get<TomlTable>(root.value)) {
-      auto* keys = std::get_if<TomlTable>(&table.value);
-      if (name != section || keys == nullptr) continue;
+    for (TomlEntry& table : std::get<TomlTable>(root.value)) {
+      auto* keys = std::get_if<TomlTable>(&table.value.value);
+      if (table.key != section || keys == nullptr) continue;
       const auto is_set = [&](const char* key) {
-        const TomlValue* value = table.find(key);
+        const TomlValue* value = table.value.find(key);
         return value != nullptr && value->place.starts_with("--set");
       };
       if (is_set(a) == is_set(b)) continue;
