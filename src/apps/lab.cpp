@@ -121,7 +121,7 @@ lab::ExperimentOptions experiment_options(const LabOptions& options, const std::
   return experiment;
 }
 
-// Options that say something of models alone.
+// Options that say something of models or of programs alone.
 Status check_options_of_recipe(const LabOptions& options) {
   const std::pair<const char*, bool> given[] = {{"--bind", !options.model.bindings.empty()},
                                                 {"--shape", !options.model.shapes.empty()},
