@@ -110,12 +110,18 @@ class Model:
         self.outputs[way] = dict(np.load(outputs))
         return worker
 
+    def ways(self, peer):
+        """The ways to run the peer. Without images, one with channels last is the one without them again."""
+        ways = [way for way in peers_on(self.options.device)[peer] if not self.options.ways or way in self.options.ways]
+        images = any(value.ndim == 4 for value in self.inputs.values())
+        return ways if images else [way for way in ways if not way.endswith("channels-last")]
+
     def start_fastest(self, peer):
         """The peer in its fastest way; how long a call took in each; why a way could not be measured."""
         if peer == "before":
             return self.start_hone(peer, self.options.before), {}
         best, times, failed = None, {}, {}
-        for way in peers_on(self.options.device)[peer]:
+        for way in self.ways(peer):
             self.progress.say(f"starting {way}")
             try:
                 worker = self.start(way)
@@ -129,7 +135,7 @@ class Model:
             if loser is not None:
                 loser.close()
         if best is None:
-            raise WorkerFailed("; ".join(failed.values()))
+            raise WorkerFailed("; ".join(failed.values()) or "none of its ways was asked for (--ways)")
         return best, {"ways_ms": times} | ({"ways_failed": failed} if failed else {})
 
     def compare(self):
@@ -253,6 +259,7 @@ def arguments():
     parser.add_argument("--type", choices=list(TOLERANCE), default="f32", help="with --device cuda: what the model computes in")
     parser.add_argument("--batches", type=int, nargs="+", default=[1], metavar="N")
     parser.add_argument("--peers", nargs="*", choices=[*PEERS, *gpu.PEERS], metavar="NAME", help="default: all of the device")
+    parser.add_argument("--ways", nargs="+", metavar="WAY", help="only these ways to run the peers (of the file's `ways_ms`)")
     parser.add_argument("--rounds", type=int, default=15, help="default 15; at least 6: fewer give no interval")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: every core")
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone", help="default: build/hone")

@@ -250,6 +250,10 @@ bool has_phases(const trace::Trace& trace) {
                      [](const trace::Operator& op) { return op.phase != trace::Phase::kUnknown; });
 }
 
+bool are_of_gpu(const Roofs& roofs) {
+  return roofs.machine.find("NVIDIA") != std::string::npos && device::gpu_roofs(roofs.machine).known();
+}
+
 Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roofs,
                                     const AnalyzeOptions& options) {
   std::vector<StepWindow> steps = find_steps(trace, options.rank);
@@ -257,13 +261,13 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
     return invalid(
         fmt::format("{}: no steps are marked for rank {}, and nothing repeats that could be taken for steps",
                     options.source.empty() ? "trace" : options.source, options.rank));
-  if (const device::GpuRoofs of_gpu = device::gpu_roofs(roofs.machine);
-      of_gpu.known() && roofs.machine.find("NVIDIA") != std::string::npos)
+  const Subject subject = subject_of(trace);
+  if (const bool plan_of_gpu = subject == Subject::kPlan && trace.meta.device == "cuda";
+      !plan_of_gpu && are_of_gpu(roofs))
     return invalid(fmt::format(
         "the roofs given (--roofs) are those of '{}', and the recording is of a CPU alone: give what `hone "
         "ceilings --json FILE` measures on that machine, or leave them out",
         roofs.machine));
-  const Subject subject = subject_of(trace);
   const CostContext context = context_of(trace, roofs, subject);
   // Steps of a plan do the same each time: what is longer there is the machine's.
   const Stalls stalls = subject == Subject::kPlan ? Stalls() : stalls_of(trace.meta, options.rank, steps);

@@ -165,6 +165,18 @@ TEST(OwnPlan, IsStillCalledHealthyAndAdvisedAsBefore) {
   EXPECT_EQ(analysis.subject, Subject::kPlan);
 }
 
+TEST(OwnPlan, OnAGpuIsJudgedByItsRoofsAndOneOnTheCpuIsNot) {
+  Roofs of_gpu = fabricate::round_roofs();
+  of_gpu.machine = "NVIDIA H100 80GB HBM3";
+  trace::Trace trace = program(20);
+  trace.meta.notes.clear();
+  EXPECT_THAT(analyze_trace(trace, of_gpu, {}).error().message, HasSubstr("the recording is of a CPU alone"));
+  trace.meta.device = "cuda";
+  const auto analysis = analyze_trace(trace, of_gpu, {});
+  ASSERT_TRUE(analysis.ok()) << analysis.error().message;
+  EXPECT_EQ(analysis->subject, Subject::kPlan);
+}
+
 // A copy of a bias in each row is no change of order, whatever the strides say.
 TEST(HostProgram, IsToldOfBroadcastsThatAreWrittenOutAsSuch) {
   trace::Operator copy = op("copy_ 64×2048", "aten::copy_", OperatorClass::kMovement, 0, 8e3, 5e5);

@@ -28,6 +28,7 @@ enum class DriverCode : int {
   kLaunchFailed = 719,
   kSystemNotReady = 802,
   kSystemDriverMismatch = 803,
+  kStreamCaptureUnsupported = 900,
   kUnknown = 999,
 };
 

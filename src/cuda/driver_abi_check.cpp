@@ -73,6 +73,7 @@ static_assert(same_number<DriverCode::kLaunchOutOfResources, CUDA_ERROR_LAUNCH_O
 static_assert(same_number<DriverCode::kLaunchFailed, CUDA_ERROR_LAUNCH_FAILED>);
 static_assert(same_number<DriverCode::kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_READY>);
 static_assert(same_number<DriverCode::kSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH>);
+static_assert(same_number<DriverCode::kStreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED>);
 static_assert(same_number<DriverCode::kUnknown, CUDA_ERROR_UNKNOWN>);
 static_assert(same_number<kWarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE>);
 static_assert(same_number<kL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE>);

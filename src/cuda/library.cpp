@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <link.h>
 
 #include "core/nvidia_places.h"
 
@@ -89,6 +91,18 @@ std::vector<LibraryFile> candidate_files(const LibraryName& name, const LibraryP
   return files;
 }
 
+// Whether the file that was loaded is of such a version, as the name tells that its links lead to: system packages have
+// the whole version there.
+bool is_last_resort(const LibraryName& name, void* handle) {
+  link_map* object = nullptr;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &object) != 0 || object == nullptr) return false;
+  std::error_code ignored;
+  const std::string file = fs::canonical(object->l_name, ignored).filename().string();
+  return std::any_of(name.last_resort.begin(), name.last_resort.end(), [&](std::string_view version) {
+    return file.ends_with(fmt::format("{}.{}", name.file, version));
+  });
+}
+
 std::string file_names(const LibraryName& name, const std::vector<int>& majors) {
   std::vector<std::string> names;
   for (const int major : majors) names.push_back(fmt::format("{}.{}", name.file, major));
@@ -121,7 +135,8 @@ LibraryName cudnn_name() {
           .file = "libcudnn.so",
           .majors = {9},
           .package = "cudnn",
-          .pip = "nvidia-cudnn-cu13 (nvidia-cudnn-cu12 with a driver of CUDA 12)"};
+          .pip = "nvidia-cudnn-cu13 (nvidia-cudnn-cu12 with a driver of CUDA 12)",
+          .last_resort = {"9.14.0"}};  // computes attention wrongly (cudnn_attention.cpp)
 }
 
 LibraryPlaces LibraryPlaces::of_this_process() {
@@ -162,14 +177,23 @@ Result<FoundLibrary> find_library(const LibraryName& name, const LibraryPlaces& 
     return unsupported(fmt::format(
         "the NVIDIA driver speaks CUDA {}, and {} is used from CUDA {} on: install a newer driver",
         driver_version / 1000, name.title, name.majors.back()));
-  std::string broken;  // why a file that is there does not load
+  std::string broken;                  // why a file that is there does not load
+  std::optional<LibraryFile> doubted;  // of a version that is taken where there is no other
   for (const LibraryFile& file : candidate_files(name, places, majors)) {
     std::error_code ignored;
     if (file.path[0] == '/' && !fs::exists(file.path, ignored)) continue;
-    if (void* const handle = ::dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL))
-      return FoundLibrary{handle, file.path, file.major};
+    if (void* const handle = ::dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      if (!is_last_resort(name, handle)) return FoundLibrary{handle, file.path, file.major};
+      ::dlclose(handle);  // nothing of it has run
+      if (!doubted) doubted = file;
+      continue;
+    }
     const char* const why = ::dlerror();
     if (file.path[0] == '/' && broken.empty()) broken = why == nullptr ? file.path : why;
+  }
+  if (doubted) {
+    if (void* const handle = ::dlopen(doubted->path.c_str(), RTLD_NOW | RTLD_LOCAL))
+      return FoundLibrary{handle, doubted->path, doubted->major};
   }
   return not_found(fmt::format("{} ({}) {}; looked in {}; pip install {}, or set CUDA_HOME to a toolkit",
                                name.title, file_names(name, majors),

@@ -18,6 +18,8 @@ struct LibraryName {
   std::string_view package;     // its folder in site-packages/nvidia before CUDA 13: "cuda_nvrtc"
   std::string_view pip;         // what pip installs
   bool follows_driver = false;  // majors are CUDA's: one above the driver's does not work with it
+  std::vector<std::string_view> last_resort =
+      {};  // versions ("9.14.0") that are taken where there is no other
 };
 
 LibraryName nvrtc_name();

@@ -65,6 +65,18 @@ TEST_F(FindLibrary, KnowsBothWaysInWhichPythonsPackagesLie) {
   EXPECT_EQ(find_library(made_up_name(), places({}, {"a/site-packages", "b/site-packages"}))->path, current);
 }
 
+TEST_F(FindLibrary, TakesAVersionOfLastResortWhereThereIsNoOther) {
+  LibraryName name = made_up_name();
+  name.last_resort = {"13.4.0"};
+  fs::create_symlink(put("home/lib64/libfoo.so.13.4.0"), root_ / "home/lib64/libfoo.so.13");
+  EXPECT_EQ(find_library(name, places({"home"}))->path, root_ / "home/lib64/libfoo.so.13");
+  const std::string other = put("python/site-packages/nvidia/cu13/lib/libfoo.so.13");
+  EXPECT_EQ(find_library(name, places({"home"}, {"python/site-packages"}))->path, other);
+  name.last_resort = {"3.4.0", "13.4"};
+  EXPECT_EQ(find_library(name, places({"home"}, {"python/site-packages"}))->path,
+            root_ / "home/lib64/libfoo.so.13");
+}
+
 TEST_F(FindLibrary, TakesNoneThatIsNewerThanTheDriver) {
   put("home/lib64/libfoo.so.13");
   const std::string older = put("home/lib/libfoo.so.12");

@@ -7,6 +7,10 @@
 namespace hone::graph {
 namespace {
 
+// Parts begin where a GPU's kernels can read and write them 16 bytes at a time. Others are copied: they are small, or
+// of an odd size that is rare.
+constexpr std::size_t kPartAlignment = 16;
+
 // Whether parts of a tensor along `axis` are contiguous blocks of it, one after another: all extents before
 // the axis are 1 and, in a blocked layout, the parts end on block boundaries.
 bool contiguous_along(const TensorType& whole, int64_t axis, std::span<const int64_t> part_extents) {
@@ -132,11 +136,22 @@ bool BufferAssignment::place_parts_of_input(NodeId id) {
   }
   if (!contiguous_along(type, axis, extents)) return false;
   const BufferPlace place = places_[whole.index];
+  if (!all_aligned(place.offset + start, node.outputs)) return false;
   for (ValueId output : node.outputs) {
     merge(output, place.root, place.offset + start);
     start += graph_.type(output).storage_bytes();
   }
   return true;
+}
+
+// Of values one after another from `offset` on. An empty one lies anywhere.
+bool BufferAssignment::all_aligned(std::size_t offset, std::span<const ValueId> parts) const {
+  return std::all_of(parts.begin(), parts.end(), [&](ValueId part) {
+    const std::size_t bytes = graph_.type(part).storage_bytes();
+    const bool aligned = bytes == 0 || offset % kPartAlignment == 0;
+    offset += bytes;
+    return aligned;
+  });
 }
 
 bool BufferAssignment::place_parts_of_output(NodeId id) {
@@ -154,7 +169,7 @@ bool BufferAssignment::place_parts_of_output(NodeId id) {
     if (!own || !once || value.type.layout != type.layout) return false;
     extents.push_back(value.type.shape()[static_cast<std::size_t>(*axis)]);
   }
-  if (!contiguous_along(type, *axis, extents)) return false;
+  if (!contiguous_along(type, *axis, extents) || !all_aligned(0, node.inputs)) return false;
   std::size_t offset = 0;
   for (ValueId input : node.inputs) {
     merge(input, whole, offset);

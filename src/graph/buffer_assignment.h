@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "graph/graph.h"
@@ -26,7 +27,8 @@ bool has_place(const TensorType& type);
 
 // Nodes that need no kernel because their outputs are only other names or parts of memory that is there
 // anyway. Decided before kernels are made: a view (Reshape, Squeeze, Identity, …), a Split or Slice whose
-// parts are contiguous, a Concat whose parts are contiguous and whose inputs can be produced in place.
+// parts are contiguous, a Concat whose parts are contiguous and whose inputs can be produced in place; parts begin at
+// multiples of 16 bytes.
 class BufferAssignment {
  public:
   explicit BufferAssignment(const Graph& graph);
@@ -62,6 +64,7 @@ class BufferAssignment {
   void place_view(NodeId id);
   bool place_parts_of_input(NodeId id);
   bool place_parts_of_output(NodeId id);
+  bool all_aligned(std::size_t offset, std::span<const ValueId> parts) const;
   void find_lifetimes();
   void merge(ValueId value, ValueId root, std::size_t offset);
   bool may_replace(ValueId value, ValueId state) const;

@@ -10,7 +10,7 @@ namespace {
 
 TEST(BufferAssignment, ConcatOfWholeRowsIsWrittenInPlace) {
   GraphBuilder b("g");
-  ValueId x = b.input("x", tensor_type(DType::kF32, Shape{1, 2, 3}));
+  ValueId x = b.input("x", tensor_type(DType::kF32, Shape{1, 2, 4}));
   ValueId left = b.add("Relu", {x});
   ValueId right = b.add("Neg", {x});
   ValueId joined = b.add("Concat", {left, right}, {{"axis", int64_t{1}}});
@@ -21,7 +21,7 @@ TEST(BufferAssignment, ConcatOfWholeRowsIsWrittenInPlace) {
   const ValueId whole = g.nodes()[2].outputs[0];
   EXPECT_EQ(buffers.place(g.nodes()[0].outputs[0]).root, whole);
   EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).root, whole);
-  EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).offset, 24u);
+  EXPECT_EQ(buffers.place(g.nodes()[1].outputs[0]).offset, 32u);
   EXPECT_EQ(buffers.first_definition(whole), 0u);
 }
 
@@ -32,6 +32,26 @@ TEST(BufferAssignment, ConcatAcrossRowsIsNot) {
   b.output(joined);
   const Graph g = *std::move(b).finish();
   EXPECT_FALSE(BufferAssignment(g).elided(NodeId{2}));
+}
+
+// A GPU's kernels read and write 16 bytes at a time.
+TEST(BufferAssignment, PartsThatWouldBeginOffAlignmentAreCopied) {
+  for (const int64_t columns : {3, 4}) {
+    GraphBuilder b("parts");
+    const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{columns}));
+    b.output(b.add("Concat", {b.add("Relu", {x}), b.add("Neg", {x})}, {{"axis", int64_t{0}}}));
+    const ValueId whole = b.add("Abs", {b.input("y", tensor_type(DType::kF32, Shape{2 * columns}))});
+    const std::vector<ValueId> parts = b.add_many("Split", {whole}, 2, {{"axis", int64_t{0}}});
+    for (const ValueId part : parts) b.output(b.add("Exp", {part}));
+    const Graph g = *std::move(b).finish();
+    const BufferAssignment buffers(g);
+    for (uint32_t i = 0; i < g.nodes().size(); ++i) {
+      const std::string& op = g.nodes()[i].op;
+      if (op == "Concat" || op == "Split") {
+        EXPECT_EQ(buffers.elided(NodeId{i}), columns == 4) << op;
+      }
+    }
+  }
 }
 
 TEST(BufferAssignment, AnInputIsNeverOverwritten) {
@@ -131,13 +151,13 @@ TEST(BufferAssignment, AStateWhoseOldValueIsGivenOutIsNotOverwritten) {
 }
 
 TEST(BufferAssignment, ANextValueUnderAViewTakesTheStatesPlaceAndAPartOfABufferDoesNot) {
-  const Graph g = parsed(R"((%s: f32[2,2], %p: f32[2], %x: f32[4], %unread: f32[4]) {
-    %n: f32[4] = Relu(%x)
-    %shape: i64[2] = constant dense(2, 2)
-    %v: f32[2,2] = Reshape(%n, %shape)
-    %m: f32[4] = Neg(%x)
-    %first: f32[2], %second: f32[2] = Split(%m) {num_outputs = 2}
-    %u: f32[4] = Abs(%x)
+  const Graph g = parsed(R"((%s: f32[2,4], %p: f32[4], %x: f32[8], %unread: f32[8]) {
+    %n: f32[8] = Relu(%x)
+    %shape: i64[2] = constant dense(2, 4)
+    %v: f32[2,4] = Reshape(%n, %shape)
+    %m: f32[8] = Neg(%x)
+    %first: f32[4], %second: f32[4] = Split(%m) {num_outputs = 2}
+    %u: f32[8] = Abs(%x)
     return %v -> %s, %first -> %p, %second, %u -> %unread
   })");
   BufferAssignment buffers(g);

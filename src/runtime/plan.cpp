@@ -156,7 +156,7 @@ Status Plan::State::start() {
     if (part.segment == nullptr) {
       HONE_CHECK(finish());
       HONE_CHECK(run_on_host(part.host_step));
-    } else if (check_numbers) [[unlikely]] {  // it reads between steps: nothing to be taken down
+    } else if (check_numbers) [[unlikely]] {
       HONE_CHECK(queue->run(*part.segment));
     } else {
       HONE_CHECK(part.segment->recording->replay());

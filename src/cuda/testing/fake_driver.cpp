@@ -360,6 +360,7 @@ DriverCode cuStreamDestroy_v2(FakeStream* stream) {
 }
 DriverCode cuStreamSynchronize(FakeStream* stream) {
   NEEDS_CONTEXT;
+  if (stream->capture != nullptr) return DriverCode::kStreamCaptureUnsupported;
   return stream->run();
 }
 DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {

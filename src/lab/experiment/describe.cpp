@@ -35,6 +35,11 @@ analyze::Environment describe_environment(const Machine& machine, const runtime:
   environment.compiler = machine.compiler;
   environment.libraries = machine.libraries;
   environment.settings = {{"vector instructions", machine.vector_features}};
+  if (environment.device !=
+      "cpu") {  // what there is of the device: its name, its driver, the libraries of its kernels
+    for (const runtime::Trait& trait : provider.traits())
+      environment.settings.emplace_back(trait.what, trait.value);
+  }
   if (!machine.governor.empty()) environment.settings.emplace_back("frequency governor", machine.governor);
   environment.when = trace::timestamp_now();
   return environment;

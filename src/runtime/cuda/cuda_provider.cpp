@@ -96,7 +96,8 @@ std::vector<Trait> CudaProvider::traits() const {
       {"driver's CUDA", cuda::cuda_version_text(context.driver().version())},
       {"NVRTC",
        kernels_.cache == nullptr ? "none" : cuda::cuda_version_text(kernels_.cache->compiler_version())},
-      {"cuBLASLt", kernels_.products == nullptr ? "none" : fmt::format("{}", kernels_.products->version())}};
+      {"cuBLASLt", kernels_.products == nullptr ? "none" : fmt::format("{}", kernels_.products->version())},
+      {"cuDNN", kernels_.cudnn == nullptr ? "none" : kernels_.cudnn->library().version_text()}};
   return traits;
 }
 

@@ -265,6 +265,18 @@ TEST_P(GeneratedKernels, NormaliseGroupsAndRows) {
   expect_op("%x: f32[2,20000]", "Softmax(%x)", 4e-6);
 }
 
+TEST_P(GeneratedKernels, NormaliseBatchesByGivenStatistics) {
+  for (const std::string shape : {"2,6", "1,6,33", "3,6,5,8", "2,1,7"}) {
+    const std::string channels = shape == "2,1,7" ? "1" : "6";
+    expect_text(
+        fmt::format("%x: f32[{0}], %s: f32[{1}], %b: f32[{1}], %m: f32[{1}], %d: f32[{1}]", shape, channels),
+        fmt::format("%v: f32[{1}] = Mul(%d, %d)\n%y: f32[{0}] = BatchNormalization(%x, %s, %b, %m, %v) "
+                    "{{epsilon = 0.5}}\nreturn %y",
+                    shape, channels),
+        4e-6);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpu, GeneratedKernels, ::testing::ValuesIn(testing::gpu_providers()),
                          [](const auto& test) { return std::string(test.param); });
 INSTANTIATE_TEST_SUITE_P(All, GeneratedKernels, ::testing::Values("cpu", testing::kCudaOnHost),

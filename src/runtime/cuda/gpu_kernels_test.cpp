@@ -160,10 +160,10 @@ TEST_P(KernelsOnGpu, AddInPlaceWhereNobodyElseReadsTheOperand) {
 
 // What begins at any element is aligned to one element alone: an operand that is a part of a tensor.
 TEST_P(KernelsOnGpu, MultiplyPartsOfTensors) {
-  expect_as_interpreted(R"(graph "g" (%a: f32[6,8], %b: f32[8,5], %w: f32[5,4]) {
-  %m: f32[6,5] = MatMul(%a, %b)
-  %first: f32[3,5], %second: f32[3,5] = Split(%m) {num_outputs = 2}
-  %d: f32[3,4] = MatMul(%second, %w)
+  expect_as_interpreted(R"(graph "g" (%a: f32[8,8], %b: f32[8,5], %w: f32[5,4]) {
+  %m: f32[8,5] = MatMul(%a, %b)
+  %first: f32[4,5], %second: f32[4,5] = Split(%m) {num_outputs = 2}
+  %d: f32[4,4] = MatMul(%second, %w)
   return %d
 })",
                         2e-6);

@@ -65,7 +65,10 @@ class GpuPointwise : public Kernel {
 void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
   const GroupView group(context);
   const graph::OpEntry* entry = graph::op_table().find(context.node.op);
-  const bool single = !group.is_group() && entry != nullptr && entry->op_class == graph::OpClass::kPointwise;
+  const bool of_elements =
+      entry != nullptr && (entry->op_class == graph::OpClass::kPointwise ||
+                           context.node.op == "BatchNormalization");  // by given statistics
+  const bool single = !group.is_group() && of_elements;
   if (!single && group.kind() != graph::GroupKind::kPointwise) return;
   ProgramOfNode lowering(context, group);
   if (!lowering.build() || lowering.inputs().size() + context.node.outputs.size() > kMostGpuTensors) return;

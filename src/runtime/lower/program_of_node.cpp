@@ -1,6 +1,7 @@
 #include "runtime/lower/program_of_node.h"
 
 #include <algorithm>
+#include <array>
 
 #include "runtime/lower/pointwise_table.h"
 
@@ -169,8 +170,28 @@ int ProgramOfNode::operand_along_axis(const Node& node, ValueId value) {
   return memory(graph::tensor_type(type.dtype, extended), *input, group_.constant(value));
 }
 
+// By given statistics: (x − mean) / √(variance + ε) · scale + bias, each number of a channel's.
+bool ProgramOfNode::add_batch_normalization(const Node& node) {
+  if (node.attributes.integer("training_mode", 0) != 0) return false;
+  enum { kX, kScale, kBias, kMean, kVariance, kInputs };
+  std::array<int, kInputs> values{};
+  for (std::size_t i = 0; i < kInputs; ++i) {
+    const ValueId input = node.inputs[i];
+    values[i] = i > 0 && is_vector(input) ? operand_along_axis(node, input) : operand(input);
+    if (values[i] < 0) return false;
+  }
+  using enum kernels::PointwiseOp;
+  const int epsilon = program_.constant(DType::kF32, node.attributes.real("epsilon", 1e-5F));
+  const int deviation = program_.apply(kSqrt, program_.apply(kAdd, values[kVariance], epsilon));
+  const int normal = program_.apply(kDiv, program_.apply(kSub, values[kX], values[kMean]), deviation);
+  values_[node.outputs[0]] =
+      program_.apply(kAdd, program_.apply(kMul, normal, values[kScale]), values[kBias]);
+  return true;
+}
+
 bool ProgramOfNode::add_node(const Node& node) {
   if (node.outputs.size() != 1) return false;
+  if (node.op == "BatchNormalization") return add_batch_normalization(node);
   const PointwiseRow* row = find_pointwise(node.op);
   if (row == nullptr) return false;
   std::vector<int> operands;  // -1 where an optional one (a bound of Clip) is absent

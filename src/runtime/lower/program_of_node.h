@@ -1,5 +1,5 @@
-// The pointwise program of a node: of one pointwise operator, or of a group of them, over the memory as it lies, whatever
-// its layout. The one place where graphs become programs: providers compile them, each for its device.
+// The pointwise program of a node: of one pointwise operator, of a batch normalisation by given statistics, or of a group
+// of them, over the memory as it lies, whatever its layout. The one place where graphs become programs: providers compile them, each for its device.
 #pragma once
 
 #include <optional>
@@ -52,6 +52,7 @@ class ProgramOfNode {
   int memory(const graph::TensorType& type, std::size_t input, const Tensor* constant);
   bool is_vector(graph::ValueId value) const;
   int operand_along_axis(const graph::Node& node, graph::ValueId value);
+  bool add_batch_normalization(const graph::Node& node);
   bool add_node(const graph::Node& node);
 
   const LowerContext& context_;
