@@ -1,5 +1,5 @@
-// Attention on a GPU against the reference, by cuDNN: without a GPU over one that the host computes
-// (cuda/testing/fake_cudnn.cpp), on one (ctest -L cuda) by NVIDIA's.
+// Attention on a GPU against the reference, by cuDNN and by our own kernel: without a GPU over a cuDNN that the host computes
+// (cuda/testing/fake_cudnn.cpp) and on the host, on one (ctest -L cuda) by NVIDIA's.
 #include "tests/backends/compare.h"
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -81,7 +81,59 @@ TEST_P(AttentionOnGpu, ThePartsOfWiderRowsAgree) {
   }
 }
 
-// What cuDNN's one operation does not take runs on the host, and says why.
+// By our own kernel: masks of each kind, causal ones, f32, heads of any width, tiles that keys and queries do not fill.
+TEST_P(AttentionOnGpu, MaskedAndOddFormsAgree) {
+  const std::vector<HeadsCase> cases = {
+      {{2, 3, 17, 16}, {2, 3, 17, 16}, {2, 3, 17, 16}, {{"is_causal", int64_t{1}}}},
+      {{1, 2, 70, 64}, {1, 2, 70, 64}, {1, 2, 70, 64}, {{"is_causal", int64_t{1}}, {"scale", 0.7F}}},
+      {{1, 2, 5, 20}, {1, 2, 41, 20}, {1, 2, 41, 33}},
+      {{1, 4, 33, 128}, {1, 2, 65, 128}, {1, 2, 65, 96}},
+      {{2, 9, 15}, {2, 34, 15}, {2, 34, 21}, {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}}},
+  };
+  const auto rows = [](const Shape& shape) { return shape[shape.size() - 2]; };
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    for (const HeadsCase& c : cases) {
+      const int64_t heads = c.q.size() == 4 ? c.q[1] : 3;
+      const std::vector<Shape> masks = {
+          {}, {rows(c.q), rows(c.k)}, {1, heads, 1, rows(c.k)}, {c.q[0], 1, rows(c.q), 1}};
+      for (std::size_t m = 0; m < masks.size(); ++m) {
+        if (dtype != DType::kF32 && (m + (dtype == DType::kF16 ? 0 : 1)) % 2 == 0)
+          continue;  // as long to compile as all the rest
+        SCOPED_TRACE(fmt::format("{} q {} k {} mask {}", dtype_name(dtype), shape_text(c.q), shape_text(c.k),
+                                 shape_text(masks[m])));
+        compare_all_kernels(
+            [&](GraphBuilder& b) -> std::vector<ValueId> {
+              std::vector<ValueId> inputs = {input_of(b, "q", dtype, c.q), input_of(b, "k", dtype, c.k),
+                                             input_of(b, "v", dtype, c.v)};
+              if (m > 0) inputs.push_back(input_of(b, "mask", m == 2 ? DType::kBool : dtype, masks[m]));
+              return {b.add("Attention", inputs, c.attributes)};
+            },
+            options());
+      }
+    }
+  }
+}
+
+// Scores far above and far below the rest, in tiles of keys one after another.
+TEST_P(AttentionOnGpu, TheRunningMaximumHoldsOverTiles) {
+  const Shape shape{1, 1, 20, 16};
+  CompareOptions given = options();
+  Tensor mask = Tensor::zeros(DType::kF32, {20, 100});
+  for (int64_t i = 0; i < mask.size(); ++i)
+    mask.as<float>()[static_cast<std::size_t>(i)] = i % 100 < 32 ? -INFINITY
+                                                                 : (i % 100 < 64   ? -300.0F
+                                                                    : i % 100 < 96 ? 80.0F
+                                                                                   : -INFINITY);
+  given.inputs = {Tensor(), Tensor(), Tensor(), mask};
+  compare_all_kernels(
+      [&](GraphBuilder& b) -> std::vector<ValueId> {
+        return {b.add("Attention", {f32_input(b, "q", shape), f32_input(b, "k", {1, 1, 100, 16}),
+                                    f32_input(b, "v", {1, 1, 100, 16}), f32_input(b, "mask", {20, 100})})};
+      },
+      given);
+}
+
+// What neither cuDNN's one operation nor our own kernel takes runs on the host, and says why.
 TEST_P(AttentionOnGpu, WhatItRefusesIsNamedWithTheReason) {
   const HeadsCase plain{{1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}};
   HeadsCase causal = plain;
@@ -92,14 +144,16 @@ TEST_P(AttentionOnGpu, WhatItRefusesIsNamedWithTheReason) {
         make_graph([&](GraphBuilder& b) -> std::vector<ValueId> { return {attention(b, dtype, c)}; }));
   };
   EXPECT_THAT(of(DType::kF16, plain), HasSubstr("cuDNN attention, engine"));
-  EXPECT_THAT(of(DType::kF32, plain),
+  EXPECT_EQ(of(DType::kF32, plain), "hone attention (CUDA)");
+  EXPECT_EQ(of(DType::kF16, causal), "hone attention (CUDA)");
+  EXPECT_EQ(of(DType::kF16, odd), "hone attention (CUDA)");
+  const HeadsCase wide{{1, 2, 8, 260}, {1, 2, 8, 260}, {1, 2, 8, 260}};
+  EXPECT_THAT(of(DType::kF16, wide), HasSubstr("a multiple of 8 columns, at most 256, and not 260"));
+  EXPECT_THAT(of(DType::kF32, wide),
               HasSubstr("reference, off the GPU: cuDNN's attention is of f16 and bf16"));
-  EXPECT_THAT(of(DType::kF16, causal),
-              HasSubstr("reference, off the GPU: cuDNN's one operation for attention has no masks"));
-  EXPECT_THAT(of(DType::kF16, odd), HasSubstr("a multiple of 8 columns, at most 256, and not 20"));
 }
 
-// The pattern becomes one operator where that has a kernel, and stays products and a softmax where it has none.
+// The pattern becomes one operator where that has a kernel.
 TEST_P(AttentionOnGpu, IsRecognisedWhereItHasAKernel) {
   for (const DType dtype : {DType::kF16, DType::kF32}) {
     const graph::Graph pattern = make_graph([&](GraphBuilder& b) -> std::vector<ValueId> {
@@ -115,7 +169,7 @@ TEST_P(AttentionOnGpu, IsRecognisedWhereItHasAKernel) {
       attentions += node.op == "Attention" ? 1 : 0;
       EXPECT_TRUE(provider_->runs(*optimised, node)) << node.op;
     }
-    EXPECT_EQ(attentions, dtype == DType::kF16 ? 1 : 0);
+    EXPECT_EQ(attentions, 1);
     compare_all_kernels(*optimised, options());
   }
 }

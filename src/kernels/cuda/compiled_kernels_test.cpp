@@ -1,9 +1,10 @@
-// What NVRTC makes of generated gathers, reductions, poolings and resizes for each architecture: no spills, no local memory. What
+// What NVRTC makes of generated attentions, gathers, reductions, poolings and resizes for each architecture: no spills, no local memory. What
 // they compute is tested where nodes are lowered to them (runtime/cuda/generated_kernels_test.cpp).
 #include "cuda/testing/real_nvrtc.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/attention.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/reduce.h"
@@ -58,6 +59,23 @@ void add_reductions(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_attentions(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const int64_t columns : {64, 80, 128}) {
+      AttentionProgram program;
+      program.dtype = dtype;
+      program.heads = program.kv_heads = 12;
+      program.queries = program.keys = 197;
+      program.head_dim = program.value_dim = columns;
+      program.causal = columns == 80;
+      const std::array<int64_t, 3> strides = {197 * 12 * columns, columns, 12 * columns};
+      program.q.strides = program.k.strides = program.v.strides = program.out.strides = strides;
+      if (columns == 64) program.mask = {.dtype = DType::kBool, .strides = {197, 0, 0, 1}};
+      sources.push_back({"attention", generate_attention(program)->source.text, {kAttentionEntry}});
+    }
+  }
+}
+
 void add_poolings(std::vector<NamedSource>& sources) {
   for (const DType dtype : kFloats) {
     for (const bool last : {false, true}) {
@@ -99,6 +117,7 @@ std::vector<NamedSource> all_sources() {
   add_gathers(sources);
   add_reductions(sources);
   add_poolings(sources);
+  add_attentions(sources);
   add_resizes(sources);
   return sources;
 }

@@ -21,21 +21,6 @@ bool is_plain_f32(const GroupView& group, graph::ValueId value) {
   return type.dtype == DType::kF32 && type.layout == Layout::kPlain;
 }
 
-// Strides of an additive mask [.., Tq, Tk] broadcast to [B, H, Tq, Tk]; false if its shape does not fit.
-bool read_mask(const Shape& shape, const kernels::AttentionDesc& desc, kernels::AttentionStrides& strides) {
-  const Shape whole{desc.batch, desc.heads, desc.queries, desc.keys};
-  if (shape.size() > 4) return false;
-  const std::vector<int64_t> own = row_major_strides(shape);
-  std::array<int64_t, 4> result{};
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const std::size_t at = 4 - shape.size() + i;
-    if (shape[i] != whole[at] && shape[i] != 1) return false;
-    result[at] = shape[i] == 1 ? 0 : own[i];
-  }
-  strides = {result[0], result[1], result[2], result[3]};
-  return true;
-}
-
 }  // namespace
 
 void lower_attention(const LowerContext& context, std::vector<Candidate>& found) {
@@ -45,7 +30,6 @@ void lower_attention(const LowerContext& context, std::vector<Candidate>& found)
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_plain_f32(group, group.last().inputs[i])) return;
   }
-  const graph::Node& node = group.last();
   const AttentionOperand &q = known->q, &k = known->k, &v = known->v;
   kernels::AttentionDesc desc;
   desc.batch = known->batch;
@@ -61,12 +45,13 @@ void lower_attention(const LowerContext& context, std::vector<Candidate>& found)
   desc.k = strides_of(k);
   desc.v = strides_of(v);
   desc.out = strides_of(known->out);
-  desc.masked = node.has_input(3);
+  desc.masked = known->masked;
   std::optional<std::size_t> mask;
   if (desc.masked) {
-    const graph::TensorType& type = group.type(node.inputs[3]);
-    mask = group.input_index(node.inputs[3]);
-    if (!mask || type.dtype != DType::kF32 || !read_mask(type.shape(), desc, desc.mask)) return;
+    if (!known->mask || group.type(group.last().inputs[3]).dtype != DType::kF32) return;
+    const auto& [batch, head, query, key] = known->mask->strides;
+    mask = known->mask->input;
+    desc.mask = {batch, head, query, key};
   }
   found.push_back(
       {"hone attention", [desc, q, k, v, mask, unread = known->unread]() -> Result<std::unique_ptr<Kernel>> {

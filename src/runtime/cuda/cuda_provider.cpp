@@ -42,10 +42,9 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
     takes.epilogue = cuda_kernels::product_epilogues();
     takes.epilogue_operators = cuda_kernels::kMostEpilogue;
   }
-  if (kernels.cudnn != nullptr) {
-    add_convolutions(takes);
-    takes.attention = takes.split_attention = true;  // of some; passes ask about each
-  }
+  if (kernels.cudnn != nullptr) add_convolutions(takes);
+  takes.attention = takes.split_attention =
+      kernels.cudnn != nullptr || kernels.cache != nullptr;  // of some; passes ask about each
   if (kernels.cache == nullptr) return takes;
   // Reorders, and what stands between convolutions, are generated.
   if (kernels.cudnn != nullptr) {
@@ -120,6 +119,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
     why_not = cuda_kernels::lower_convolution(context, kernels_, found);
     if (why_not.empty()) why_not = cuda_kernels::lower_attention(context, kernels_, found);
+    if (kernels_.cache != nullptr) cuda_kernels::lower_own_attention(context, kernels_, found);
   }
   if (found.empty() && ReferenceNode::can_run(graph, node))
     found.push_back(cuda_kernels::reference_on_host(kernels_.device, graph, node, std::move(why_not)));

@@ -44,9 +44,12 @@ Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, co
 // Why there is no candidate for a convolution; empty where there is one, or the node is none.
 std::string lower_convolution(const LowerContext& context, const GpuKernels& kernels,
                               std::vector<Candidate>& found);
-// Why there is no candidate for attention, as for a convolution.
+// Why cuDNN has no candidate for attention, as for a convolution; one of our own may be there.
 std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found);
+// Adds our own kernel for attention, where it is short enough.
+void lower_own_attention(const LowerContext& context, const GpuKernels& kernels,
+                         std::vector<Candidate>& found);
 // What may stand behind a product in one kernel; the combination is lower_product's to judge.
 std::vector<graph::EpilogueCapability> product_epilogues();
 inline constexpr std::size_t kMostEpilogue = 3;  // a row or a number a channel, a tensor, a function

@@ -51,6 +51,20 @@ bool is_plain_attention(const graph::Node& node) {
          !node.has_input(6) && a.real("softcap", 0.0F) == 0.0F && a.integer("softmax_precision", 1) == 1;
 }
 
+std::optional<AttentionMask> mask_of(const GroupView& group, graph::ValueId value, const Shape& whole) {
+  const auto input = group.input_index(value);
+  const Shape shape = group.type(value).shape();
+  if (!input || shape.size() > whole.size()) return std::nullopt;
+  const std::vector<int64_t> own = row_major_strides(shape);
+  AttentionMask mask{*input, {}};
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::size_t at = whole.size() - shape.size() + i;
+    if (shape[i] != whole[at] && shape[i] != 1) return std::nullopt;
+    mask.strides[at] = shape[i] == 1 ? 0 : own[i];
+  }
+  return mask;
+}
+
 // The sizes of the splits are known.
 std::vector<std::size_t> split_sizes(const GroupView& group) {
   std::vector<std::size_t> inputs;
@@ -82,6 +96,8 @@ std::optional<NodeAttention> attention_of_node(const GroupView& group) {
   known.scale = a.real("scale", 1.0F / std::sqrt(static_cast<float>(known.q.columns)));
   known.causal = a.integer("is_causal", 0) != 0;
   known.masked = node.has_input(3);
+  if (known.masked)
+    known.mask = mask_of(group, node.inputs[3], {known.batch, known.q.heads, known.q.rows, known.k.rows});
   known.unread = split_sizes(group);
   return known;
 }

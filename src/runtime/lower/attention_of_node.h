@@ -19,12 +19,19 @@ struct AttentionOperand {
   std::array<int64_t, 3> strides{};  // of batches, heads and rows; the elements of a row lie together
 };
 
+// A mask that is broadcast to [B, H, Tq, Tk].
+struct AttentionMask {
+  std::size_t input = 0;             // of the plan's node
+  std::array<int64_t, 4> strides{};  // of batches, heads, queries and keys; 0 where it is broadcast
+};
+
 struct NodeAttention {
   AttentionOperand q, k, v, out;  // `out` without an input
   int64_t batch = 0;
   float scale = 1;
-  bool causal = false, masked = false;  // the mask is the node's input 3
-  std::vector<std::size_t> unread;      // inputs that are known: the sizes of splits
+  bool causal = false, masked = false;
+  std::optional<AttentionMask> mask;  // where it is masked; none where the mask is shorter than the keys
+  std::vector<std::size_t> unread;    // inputs that are known: the sizes of splits
 };
 
 // nullopt for an attention with a cache, with more results than one, or a cap: no kernel takes those.
