@@ -95,7 +95,8 @@ const std::vector<Behind>& epilogues() {
       {"Clip to 0..0.6",
        [](GraphBuilder& b, ValueId x, const auto&) {
          return b.add("Clip", {x, number(b, x, 0), number(b, x, 0.6F)});
-       }},
+       },
+       false},
       {"Add",
        [](GraphBuilder& b, ValueId x, const auto& like) {
          return b.add("Add", {like(), x});
@@ -158,6 +159,21 @@ TEST_P(ConvolutionOnGpu, EveryEpilogueAgrees) {
           how.reference_allowed = how.unsupported_allowed = !behind.compiled;
           compare_all_kernels(with_epilogue(c, dtype, layout, behind), how);
         }
+      }
+    }
+  }
+}
+
+// Of an H100, cuDNN's general engine alone has Clip behind a convolution, ten times as slow as the convolution and Clip.
+TEST_P(ConvolutionOnGpu, AFunctionThatOnlyTheGeneralEngineHasStaysApart) {
+  const ConvCase plain{{2, 16, 7, 6}, {32, 16, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}};
+  for (const Behind& behind : epilogues()) {
+    const std::string name = behind.name;
+    if (name != "Relu" && name != "Clip to 0..0.6") continue;
+    const graph::Graph graph = with_epilogue(plain, DType::kF16, "channels_last", behind);
+    for (const graph::Node& node : graph.nodes()) {
+      if (node.op == "hone.Fused") {
+        EXPECT_EQ(provider_->runs(graph, node), name == "Relu") << name;
       }
     }
   }

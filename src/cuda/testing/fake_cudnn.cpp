@@ -7,6 +7,7 @@
 // bias, and a few functions of that; a generated one any function, with channels last, on tensor cores. In f32 its first
 // guesses are engines of tensor cores, which round, or give other numbers each time: who runs one gets NaN.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -172,8 +173,15 @@ bool takes_attention(int64_t engine, const AttentionView& attention) {
          columns % 8 == 0 && values % 8 == 0 && std::max(columns, values) <= 256;
 }
 
+bool has_upper_clip(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
+    return step.mode == CudnnPointwise::kRelu && std::isfinite(step.high);
+  });
+}
+
 bool takes(int64_t engine, const Program& program) {
   if (program.attention) return takes_attention(engine, *program.attention);
+  if (has_upper_clip(program) && engine != kDirect) return false;
   switch (engine) {
     case kDirect:
       return is_compiled_form(program);

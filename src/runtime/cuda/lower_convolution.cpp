@@ -181,9 +181,28 @@ Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, cons
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
+constexpr int64_t kGeneralEngine =
+    0;  // of cuDNN: takes nearly everything, an order of magnitude slower than the others
+
+bool only_general(const JudgedConvolution& judged) {
+  return std::all_of(judged.engines.begin(), judged.engines.end(),
+                     [](const cuda::CudnnEngine& engine) { return engine.index == kGeneralEngine; });
+}
+
+// Whether the library has fast engines for the convolution, but none that computes the function with it (MobileNet's
+// Clip): two kernels are then faster than one.
+bool better_apart(const GpuKernels& kernels, const ConvolutionForm& form, const JudgedConvolution& together) {
+  if (!form.desc.activation.mode || together.engines.empty() || !only_general(together)) return false;
+  cuda::ConvolutionDesc alone = form.desc;
+  alone.activation = {};
+  return !only_general(*kernels.cudnn->judge(alone));
+}
+
 // With its bias by the library or, where the library cannot and nothing else follows, by a kernel of our own.
 std::string judge_form(const GpuKernels& kernels, const ConvolutionForm& form, Offer& offer) {
   offer.judged = kernels.cudnn->judge(form.desc);
+  if (better_apart(kernels, form, *offer.judged))
+    return "cuDNN has only its general engine for the convolution with this function behind it";
   const bool bias_alone = form.desc.bias && !form.desc.added && !form.desc.activation.mode;
   if (!offer.judged->engines.empty() || !bias_alone || kernels.cache == nullptr) return offer.judged->why_not;
   cuda::ConvolutionDesc without = form.desc;
