@@ -251,6 +251,7 @@ PlanMemory Plan::State::memory() const {
 
 PlanMemory Plan::memory() const { return state_->memory(); }
 MarkTimes Plan::mark_times() const { return state_->queue->mark_times(); }
+MarkedInterval Plan::marked_run() const { return state_->marked_run; }
 
 graph::PlanChoices Plan::choices() const {
   graph::PlanChoices choices;
@@ -334,10 +335,10 @@ Status Plan::State::ready_marks() {
 // The step is what the device took where the device tells, and nothing of it is the host's.
 Status Plan::State::run_marked() {
   HONE_CHECK(ready_marks());
-  const int64_t begun = now_ns();
+  marked_run.begun_ns = now_ns();
   Status ran = start();
   if (ran.ok()) ran = finish();
-  const int64_t ended = now_ns();
+  marked_run.ended_ns = now_ns();
   const auto marked = queue->tell_marks();
   HONE_CHECK(ran);
   HONE_CHECK(marked);
@@ -345,7 +346,7 @@ Status Plan::State::run_marked() {
   if (marked->known() && parts.size() == 1)
     tell_scope_listener(ScopeListener::Kind::kStep, 0, marked->busy_from_ns, marked->busy_to_ns);
   else
-    tell_scope_listener(ScopeListener::Kind::kStep, 0, begun, ended);
+    tell_scope_listener(ScopeListener::Kind::kStep, 0, marked_run.begun_ns, marked_run.ended_ns);
   return {};
 }
 
@@ -405,6 +406,12 @@ Result<std::vector<Tensor>> Plan::read_all() const {
   const Use use(state_->in_use);
   if (!use.ok()) return in_use_elsewhere();
   return state_->read_all();
+}
+
+Status Plan::ready_marks() {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
+  return state_->is_listened_to() ? state_->ready_marks() : Status();
 }
 
 Status Plan::start() {

@@ -77,6 +77,11 @@ struct PlanStep {
   bool on_host = false;
 };
 
+// Of the host's clock (core/clock.h).
+struct MarkedInterval {
+  int64_t begun_ns = 0, ended_ns = 0;
+};
+
 struct PlanMemory {
   std::size_t arena_bytes = 0;  // activations and scratch
   std::size_t arena_lower_bound = 0;
@@ -113,6 +118,10 @@ class Plan {
   PlanMemory memory() const;
   // How what run() told the listener of marks last came about; how it will be is not known before.
   MarkTimes mark_times() const;
+  // Before run() takes its time, when somebody listens; run() does it itself. For who takes the time of more than it.
+  Status ready_marks();
+  // Of the last run() that somebody listened to: without what making ready and telling marks took.
+  MarkedInterval marked_run() const;
   // For a later plan of graph(), the border with the host drawn.
   graph::PlanChoices choices() const;
 

@@ -89,6 +89,7 @@ struct Plan::State {
   bool is_listened_to() const { return marks && scopes_have_listener(); }
   Status ready_marks();
   Status run_marked();
+  MarkedInterval marked_run;
   Result<std::vector<Tensor>> read_all() const;
   Status start();
   Status enqueue_stretch(Stretch& stretch, Queue& queue);
