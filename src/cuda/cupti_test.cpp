@@ -1,5 +1,7 @@
 #include "cuda/cupti.h"
 
+#include <iostream>
+
 #include "cuda/testing/fake_driver.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,6 +160,17 @@ TEST(CuptiLibrary, ThatIsMissingIsSaidInOneLineWithWhereItWasLookedFor) {
   EXPECT_THAT(cupti.error().message,
               AllOf(HasSubstr("CUPTI (libcupti.so.13 or libcupti.so.12) is not here"),
                     HasSubstr("/no/such/toolkit"), HasSubstr("nvidia-cuda-cupti"), Not(HasSubstr("\n"))));
+}
+
+// Where it is not installed the test says so and ends.
+TEST(CuptiLibrary, OfNvidiasHasEveryFunctionThatIsUsed) {
+  LibraryPlaces places = LibraryPlaces::of_this_process();
+  places.loaded = false;  // the tests' own
+  const auto cupti = Cupti::load(places);
+  if (!cupti.ok() && cupti.error().code == ErrorCode::kNotFound)
+    std::cerr << "\n*** NOT RUN: " << cupti.error().message << " ***\n\n";
+  else
+    EXPECT_TRUE(cupti.ok()) << cupti.error().message;
 }
 
 }  // namespace
