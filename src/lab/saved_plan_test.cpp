@@ -174,7 +174,8 @@ TEST_P(SavedPlanOnDevices, IsRefusedByAnotherMachineInOneLineThatSaysWhatDiffers
   }
   model::PlanFile more = *file;
   more.about.made_for.emplace_back("coprocessor", "9");
-  EXPECT_NE(make_again(more, *provider_).error().message.find("coprocessor 9 (here none)"), std::string::npos);
+  EXPECT_NE(make_again(more, *provider_).error().message.find("coprocessor 9 (here none)"),
+            std::string::npos);
   model::PlanFile fewer = *file;
   fewer.about.made_for.clear();
   EXPECT_FALSE(make_again(fewer, *provider_).ok());

@@ -326,6 +326,7 @@ Status Plan::State::run() {
 }
 
 Status Plan::State::ready_marks() {
+  if (check_numbers) return {};  // nothing is replayed
   for (Part& part : parts) {
     if (part.segment != nullptr) HONE_CHECK(part.segment->recording->ready_marks());
   }

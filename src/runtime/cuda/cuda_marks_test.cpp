@@ -217,6 +217,17 @@ TEST_F(CudaMarks, AreOfEventsWhereThereIsNoCupti) {
   EXPECT_EQ(told.operators.size(), plan->steps().size());
 }
 
+// The host reads between the operators: they are given one by one, and nothing is replayed.
+TEST_F(CudaMarks, OfAPlanThatChecksItsNumbersAreTold) {
+  auto plan = Plan::compile(products(1), *provider_, {.check_numbers = true});
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE((*plan)->write(0, Tensor::zeros(DType::kF32, {8, 8})).ok());
+  const ToldMarks told;
+  ASSERT_TRUE((*plan)->run().ok());
+  EXPECT_EQ(told.steps.size(), 1U);
+  EXPECT_EQ(told.operators.size(), (*plan)->steps().size());
+}
+
 TEST_F(CudaMarks, OfTwoPlansInTurnsAreEachItsOwn) {
   const auto other = plan_of(*provider_);
   const ToldMarks told;
