@@ -31,6 +31,11 @@ function(hone_fake_driver)
   # No SONAME, as for NVRTC below: tests load NVIDIA's beside it.
   set_target_properties(fake_cudnn PROPERTIES OUTPUT_NAME cudnn SUFFIX .so.9 NO_SONAME TRUE
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
+  add_library(fake_own_cupti SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_cupti.cpp)
+  target_include_directories(fake_own_cupti PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(fake_own_cupti PRIVATE fake_driver)
+  set_target_properties(fake_own_cupti PROPERTIES OUTPUT_NAME cupti SUFFIX .so.13 NO_SONAME TRUE
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/extras/CUPTI/lib64)
   add_library(fake_nvrtc SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_nvrtc.cpp)
   target_include_directories(fake_nvrtc PRIVATE ${CMAKE_SOURCE_DIR}/src)
   # No SONAME: who asks for a loaded NVRTC is not to be given this one.
@@ -38,7 +43,7 @@ function(hone_fake_driver)
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver/lib64)
   foreach(test ${ARGN})
     if(TARGET ${test})
-      add_dependencies(${test} fake_driver fake_blas_lt fake_cudnn fake_nvrtc)
+      add_dependencies(${test} fake_driver fake_blas_lt fake_cudnn fake_nvrtc fake_own_cupti)
     endif()
   endforeach()
 endfunction()

@@ -175,12 +175,12 @@ void qualify(const trace::Trace& trace, Analysis& analysis) {
   promise_nothing(analysis);
 }
 
-// How the steps of an imported trace were found; a runtime of ours marks its own.
+// How the steps of an imported trace were found; a runtime of ours marks its own, and may have something to say of them.
 void tell_how_found(const trace::Meta& meta, StepTime& step) {
   const trace::StepsFound found = trace::steps_found(meta);
+  step.notes = found.notes;
   if (found.how.empty()) return;
   step.how_found = found.how;
-  step.notes = found.notes;
   if (found.confidence > 0) step.confidence = found.confidence;
   if (std::string doubt = doubt_in_steps(step); !doubt.empty()) step.notes.push_back(std::move(doubt));
 }

@@ -41,6 +41,7 @@ using ModuleHandle = struct Mod*;
 using FunctionHandle = struct Fun*;
 using GraphHandle = struct Gra*;
 using GraphExecHandle = struct Gex*;
+using GraphNodeHandle = struct Nod*;
 using HostFunction = void (*)(void*);
 
 // CUdevice_attribute, CUfunction_attribute and flags, as far as they are asked for.
@@ -55,6 +56,16 @@ enum DeviceAttribute : int {
 enum FunctionAttribute : int { kLocalBytes = 3, kRegisters = 4, kMaxDynamicSharedBytes = 8 };
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventWithoutTiming = 2;
 inline constexpr int kCaptureThreadLocal = 1;
+// CUgraphNodeType: those that profilers have a record of, or never one.
+enum GraphNodeType : int {
+  kKernelNode = 0,
+  kCopyNode = 1,
+  kSetNode = 2,
+  kHostNode = 3,
+  kEmptyNode = 5,
+  kEventWaitNode = 6,
+  kEventRecordNode = 7,
+};
 
 // Functions by their names without "cu"; `_v2` is left away.
 struct DriverFunctions {
@@ -105,6 +116,10 @@ struct DriverFunctions {
 
   DriverCode (*stream_begin_capture)(StreamHandle, int) = nullptr;
   DriverCode (*stream_end_capture)(StreamHandle, GraphHandle*) = nullptr;
+  DriverCode (*stream_get_capture_info)(StreamHandle, int* status, uint64_t* id, GraphHandle*,
+                                        const GraphNodeHandle** next_depends_on, size_t* count) = nullptr;
+  DriverCode (*graph_get_nodes)(GraphHandle, GraphNodeHandle*, size_t*) = nullptr;
+  DriverCode (*graph_node_get_type)(GraphNodeHandle, int*) = nullptr;
   DriverCode (*graph_instantiate)(GraphExecHandle*, GraphHandle, unsigned long long) = nullptr;
   DriverCode (*graph_launch)(GraphExecHandle, StreamHandle) = nullptr;
   DriverCode (*graph_exec_destroy)(GraphExecHandle) = nullptr;
@@ -155,6 +170,9 @@ void for_each_function(DriverFunctions& f, Visit&& visit) {
   visit("cuLaunchKernel", f.launch_kernel);
   visit("cuStreamBeginCapture_v2", f.stream_begin_capture);
   visit("cuStreamEndCapture", f.stream_end_capture);
+  visit("cuStreamGetCaptureInfo_v2", f.stream_get_capture_info);  // _v3 tells of edges, from CUDA 12.3 on
+  visit("cuGraphGetNodes", f.graph_get_nodes);
+  visit("cuGraphNodeGetType", f.graph_node_get_type);
   visit("cuGraphInstantiateWithFlags", f.graph_instantiate);
   visit("cuGraphLaunch", f.graph_launch);
   visit("cuGraphExecDestroy", f.graph_exec_destroy);

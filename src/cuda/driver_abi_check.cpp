@@ -3,6 +3,12 @@
 #include "cuda/driver_abi.h"
 #include <cuda.h>
 
+// CUDA 13's header has this version for its own use alone; CUDA 12's contradicts a wrong declaration.
+#ifdef cuStreamGetCaptureInfo
+extern "C" CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
+                                              const CUgraphNode**, size_t*);
+#endif
+
 namespace hone::cuda {
 
 HONE_SAME_CALL(DriverFunctions, init, ::cuInit);
@@ -46,6 +52,9 @@ HONE_SAME_CALL(DriverFunctions, func_set_attribute, ::cuFuncSetAttribute);
 HONE_SAME_CALL(DriverFunctions, launch_kernel, ::cuLaunchKernel);
 HONE_SAME_CALL(DriverFunctions, stream_begin_capture, ::cuStreamBeginCapture);
 HONE_SAME_CALL(DriverFunctions, stream_end_capture, ::cuStreamEndCapture);
+HONE_SAME_CALL(DriverFunctions, stream_get_capture_info, ::cuStreamGetCaptureInfo_v2);
+HONE_SAME_CALL(DriverFunctions, graph_get_nodes, ::cuGraphGetNodes);
+HONE_SAME_CALL(DriverFunctions, graph_node_get_type, ::cuGraphNodeGetType);
 HONE_SAME_CALL(DriverFunctions, graph_instantiate, ::cuGraphInstantiate);
 HONE_SAME_CALL(DriverFunctions, graph_launch, ::cuGraphLaunch);
 HONE_SAME_CALL(DriverFunctions, graph_exec_destroy, ::cuGraphExecDestroy);
@@ -87,6 +96,13 @@ static_assert(same_number<kMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_
 static_assert(same_number<kStreamNonBlocking, CU_STREAM_NON_BLOCKING>);
 static_assert(same_number<kEventWithTiming, CU_EVENT_DEFAULT>);
 static_assert(same_number<kEventWithoutTiming, CU_EVENT_DISABLE_TIMING>);
+static_assert(same_number<kKernelNode, CU_GRAPH_NODE_TYPE_KERNEL>);
+static_assert(same_number<kCopyNode, CU_GRAPH_NODE_TYPE_MEMCPY>);
+static_assert(same_number<kSetNode, CU_GRAPH_NODE_TYPE_MEMSET>);
+static_assert(same_number<kHostNode, CU_GRAPH_NODE_TYPE_HOST>);
+static_assert(same_number<kEmptyNode, CU_GRAPH_NODE_TYPE_EMPTY>);
+static_assert(same_number<kEventWaitNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT>);
+static_assert(same_number<kEventRecordNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD>);
 static_assert(same_number<kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL>);
 
 }  // namespace hone::cuda

@@ -67,6 +67,15 @@ struct LibraryFile {
   int major = 0;
 };
 
+// A toolkit's folders that may hold it.
+std::vector<std::string> folders_of_toolkit(const LibraryName& name, const std::string& home,
+                                            std::initializer_list<const char*> usual) {
+  std::vector<std::string> folders;
+  for (const char* const folder : usual) folders.push_back(home + "/" + folder);
+  if (!name.extra_folder.empty()) folders.push_back(fmt::format("{}/{}", home, name.extra_folder));
+  return folders;
+}
+
 // All files that could be the library, best first: each major version wherever it may be, then the next.
 std::vector<LibraryFile> candidate_files(const LibraryName& name, const LibraryPlaces& places,
                                          const std::vector<int>& majors) {
@@ -78,11 +87,14 @@ std::vector<LibraryFile> candidate_files(const LibraryName& name, const LibraryP
       if (fs::path(object).filename().string().starts_with(file)) files.push_back({object, major});
     }
     for (const std::string& home : places.homes) {
-      for (const char* const folder : {"lib64", "lib"})
-        files.push_back({home + "/" + folder + "/" + file, major});
+      for (const std::string& folder : folders_of_toolkit(name, home, {"lib64", "lib"}))
+        files.push_back({folder + "/" + file, major});
     }
     if (places.linker) files.push_back({file, major});
-    for (const std::string& toolkit : places.toolkits) files.push_back({toolkit + "/lib64/" + file, major});
+    for (const std::string& toolkit : places.toolkits) {
+      for (const std::string& folder : folders_of_toolkit(name, toolkit, {"lib64"}))
+        files.push_back({folder + "/" + file, major});
+    }
     for (const std::string& packages : places.site_packages) {
       for (const std::string& folder : nvidia_package_folders(packages, name.package))
         files.push_back({folder + "/" + file, major});
@@ -137,6 +149,16 @@ LibraryName cudnn_name() {
           .package = "cudnn",
           .pip = "nvidia-cudnn-cu13 (nvidia-cudnn-cu12 with a driver of CUDA 12)",
           .last_resort = {"9.14.0"}};  // computes attention wrongly (cudnn_attention.cpp)
+}
+
+LibraryName cupti_name() {
+  return {.title = "CUPTI",
+          .file = "libcupti.so",
+          .majors = {13, 12},
+          .package = "cuda_cupti",
+          .pip = "nvidia-cuda-cupti",
+          .extra_folder = "extras/CUPTI/lib64",
+          .follows_driver = true};
 }
 
 LibraryPlaces LibraryPlaces::of_this_process() {

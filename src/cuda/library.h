@@ -12,12 +12,13 @@ namespace hone::cuda {
 
 // A library of NVIDIA's, whose files carry a major version: "libnvrtc.so.13".
 struct LibraryName {
-  std::string_view title;       // for people: "NVRTC"
-  std::string_view file;        // without the version: "libnvrtc.so"
-  std::vector<int> majors;      // that hone can use, best first
-  std::string_view package;     // its folder in site-packages/nvidia before CUDA 13: "cuda_nvrtc"
-  std::string_view pip;         // what pip installs
-  bool follows_driver = false;  // majors are CUDA's: one above the driver's does not work with it
+  std::string_view title;              // for people: "NVRTC"
+  std::string_view file;               // without the version: "libnvrtc.so"
+  std::vector<int> majors;             // that hone can use, best first
+  std::string_view package;            // its folder in site-packages/nvidia before CUDA 13: "cuda_nvrtc"
+  std::string_view pip;                // what pip installs
+  std::string_view extra_folder = {};  // of a toolkit, beside its lib64: "extras/CUPTI/lib64"
+  bool follows_driver = false;         // majors are CUDA's: one above the driver's does not work with it
   std::vector<std::string_view> last_resort =
       {};  // versions ("9.14.0") that are taken where there is no other
 };
@@ -25,6 +26,7 @@ struct LibraryName {
 LibraryName nvrtc_name();
 LibraryName blas_lt_name();
 LibraryName cudnn_name();
+LibraryName cupti_name();
 
 // Where to look, in this order.
 struct LibraryPlaces {

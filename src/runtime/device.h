@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -77,6 +78,27 @@ class Recording {
  public:
   virtual ~Recording() = default;
   virtual Status replay() = 0;
+  // Before a replay whose marks somebody listens to, and before its time is taken: the first may take long.
+  virtual Status ready_marks() { return {}; }
+};
+
+// How the times of marks come about.
+struct MarkTimes {
+  enum class How : uint8_t {
+    kUnknown,       // nobody has listened so far
+    kHostClock,     // around each, where it runs
+    kEvents,        // of the device around each, given one by one: what giving each costs is in them
+    kWithinReplay,  // the device's own records of a replay that ran as it does when nobody listens
+  };
+  How how = How::kUnknown;
+  std::string why_events;  // and not within a replay
+};
+
+// What ran since marks were told last.
+struct MarkedRun {
+  bool told = true;  // false: its times were lost, and later runs are timed in another way
+  int64_t busy_from_ns = 0, busy_to_ns = 0;  // of the device, by core/clock.h; both 0: not known
+  bool known() const { return busy_to_ns != 0; }
 };
 
 // What one lane of a fork is given; `queue` is the lane's.
@@ -130,6 +152,9 @@ class Queue {
   // Tell the listener when what is given between the two runs. The second is given what the first returned.
   virtual int64_t begin_span() = 0;
   virtual void end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) = 0;
+  // After a wait, when times have been taken: tells the listener of marks that were not told as they ran.
+  virtual Result<MarkedRun> tell_marks() { return MarkedRun{}; }
+  virtual MarkTimes mark_times() const { return {MarkTimes::How::kHostClock, {}}; }
 
  protected:
   explicit Queue(bool immediate) : immediate_(immediate) {}

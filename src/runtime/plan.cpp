@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "core/clock.h"
 #include "core/memory_budget.h"
 #include "core/scope.h"
 #include "runtime/interpreter.h"
@@ -249,6 +250,8 @@ PlanMemory Plan::State::memory() const {
 }
 
 PlanMemory Plan::memory() const { return state_->memory(); }
+MarkTimes Plan::mark_times() const { return state_->queue->mark_times(); }
+MarkedInterval Plan::marked_run() const { return state_->marked_run; }
 
 graph::PlanChoices Plan::choices() const {
   graph::PlanChoices choices;
@@ -316,10 +319,36 @@ Result<std::vector<Tensor>> Plan::State::read_all() const {
 }
 
 Status Plan::State::run() {
-  std::optional<Scope> whole;
-  if (marks) whole.emplace(ScopeListener::Kind::kStep, 0U);
+  if (is_listened_to()) [[unlikely]]
+    return run_marked();
   HONE_CHECK(start());
   return finish();
+}
+
+Status Plan::State::ready_marks() {
+  if (check_numbers) return {};  // nothing is replayed
+  for (Part& part : parts) {
+    if (part.segment != nullptr) HONE_CHECK(part.segment->recording->ready_marks());
+  }
+  return {};
+}
+
+// The step is what the device took where the device tells, and nothing of it is the host's.
+Status Plan::State::run_marked() {
+  HONE_CHECK(ready_marks());
+  marked_run.begun_ns = now_ns();
+  Status ran = start();
+  if (ran.ok()) ran = finish();
+  marked_run.ended_ns = now_ns();
+  const auto marked = queue->tell_marks();
+  HONE_CHECK(ran);
+  HONE_CHECK(marked);
+  if (!marked->told) return {};
+  if (marked->known() && parts.size() == 1)
+    tell_scope_listener(ScopeListener::Kind::kStep, 0, marked->busy_from_ns, marked->busy_to_ns);
+  else
+    tell_scope_listener(ScopeListener::Kind::kStep, 0, marked_run.begun_ns, marked_run.ended_ns);
+  return {};
 }
 
 // --- one thread at a time ---
@@ -380,14 +409,30 @@ Result<std::vector<Tensor>> Plan::read_all() const {
   return state_->read_all();
 }
 
+Status Plan::ready_marks() {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
+  return state_->is_listened_to() ? state_->ready_marks() : Status();
+}
+
 Status Plan::start() {
   const Use use(state_->in_use);
-  return use.ok() ? state_->start() : in_use_elsewhere();
+  if (!use.ok()) return in_use_elsewhere();
+  if (state_->is_listened_to()) [[unlikely]]
+    HONE_CHECK(state_->ready_marks());
+  return state_->start();
 }
 
 Status Plan::finish() {
   const Use use(state_->in_use);
-  return use.ok() ? state_->finish() : in_use_elsewhere();
+  if (!use.ok()) return in_use_elsewhere();
+  const Status finished = state_->finish();
+  if (!state_->is_listened_to()) [[likely]]
+    return finished;
+  const auto told = state_->queue->tell_marks();
+  HONE_CHECK(finished);
+  HONE_CHECK(told);
+  return {};
 }
 
 Status Plan::run() {

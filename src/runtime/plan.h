@@ -77,6 +77,11 @@ struct PlanStep {
   bool on_host = false;
 };
 
+// Of the host's clock (core/clock.h).
+struct MarkedInterval {
+  int64_t begun_ns = 0, ended_ns = 0;
+};
+
 struct PlanMemory {
   std::size_t arena_bytes = 0;  // activations and scratch
   std::size_t arena_lower_bound = 0;
@@ -111,6 +116,12 @@ class Plan {
   const graph::Graph& graph() const;
   std::span<const PlanStep> steps() const;
   PlanMemory memory() const;
+  // How what run() told the listener of marks last came about; how it will be is not known before.
+  MarkTimes mark_times() const;
+  // Before run() takes its time, when somebody listens; run() does it itself. For who takes the time of more than it.
+  Status ready_marks();
+  // Of the last run() that somebody listened to: without what making ready and telling marks took.
+  MarkedInterval marked_run() const;
   // For a later plan of graph(), the border with the host drawn.
   graph::PlanChoices choices() const;
 
@@ -125,8 +136,9 @@ class Plan {
   Result<std::vector<Tensor>> read_all() const;
 
   // Runs once over what was written, and waits until the device has. Marks a kStep scope and a kOperator
-  // scope a step (id: the step's index), as the device ran them: those of lanes overlap. An error in the data
-  // names its node; of several, one. Where the queue is immediate the steps after it do not run.
+  // scope a step (id: the step's index), as the device ran them: those of lanes overlap. A run whose times the
+  // device lost marks nothing (mark_times()). An error in the data names its node; of several, one. Where the queue
+  // is immediate the steps after it do not run.
   Status run();
   // The two halves of run(): give the device a run, wait for it. For hosts with something else to do
   // meanwhile; one run at a time.

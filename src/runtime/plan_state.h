@@ -86,6 +86,10 @@ struct Plan::State {
   Status write(std::size_t input, const Tensor& tensor);
   Status write_bytes(std::size_t input, std::span<const std::byte> bytes);
   Status run();
+  bool is_listened_to() const { return marks && scopes_have_listener(); }
+  Status ready_marks();
+  Status run_marked();
+  MarkedInterval marked_run;
   Result<std::vector<Tensor>> read_all() const;
   Status start();
   Status enqueue_stretch(Stretch& stretch, Queue& queue);

@@ -3,7 +3,9 @@
 // waits, pageable host memory is taken when the call is made, page-locked memory when the command runs. FAKE_DRIVER in
 // the environment, read at each call, is a list of faults: "old" (a driver of CUDA 11), "no-device", "full" (no memory
 // is left), "lost" (a kernel fails when it runs). With "clock" among them events tell the time of a clock that only
-// kernels and launches move: a kernel named "takes_7_us" takes so long, launching one alone 4 µs, a graph 8.
+// kernels and launches move: a kernel named "takes_7_us" takes so long, launching one alone 4 µs, a graph 8. A profiler
+// (fake_cupti.cpp) is told of all that has run.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "cuda/driver_abi.h"
+#include "cuda/testing/fake_driver_listener.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <time.h>
@@ -30,6 +33,8 @@ using hone::cuda::DeviceAddress;
 using hone::cuda::DeviceHandle;
 using hone::cuda::DriverCode;
 using hone::cuda::HostFunction;
+using hone::cuda::kCopyNode;
+using hone::cuda::kSetNode;
 
 constexpr size_t kTotalBytes = size_t{80} << 30;
 
@@ -55,7 +60,18 @@ int64_t ns_of_kernel(const std::string& name) {
 
 struct FakeStream;
 struct FakeGraph;
-using Command = std::function<DriverCode()>;
+
+// What a stream is given, and what of it is a node of a graph.
+struct Command {
+  std::function<DriverCode()> run;
+  int node = kNoNode;  // hone::cuda::GraphNodeType
+  std::string name = {};
+  uint32_t graph = 0;  // whose replay it is of
+
+  static constexpr int kNoNode = -1;
+  DriverCode operator()() const;
+};
+FakeDriverListener listener = nullptr;
 
 struct Moment {
   FakeStream* stream = nullptr;  // where it is to come; null: passed
@@ -66,7 +82,8 @@ struct FakeEvent {
   FakeGraph* capture = nullptr;  // that it was last recorded in
 };
 struct FakeGraph {
-  std::vector<Command> commands;
+  std::deque<Command> commands;      // whose addresses are handles of nodes
+  uint32_t number = 0;               // of an executable one
   std::vector<FakeStream*> streams;  // that take part while it is captured
 };
 struct FakeStream {
@@ -87,6 +104,14 @@ struct FakeStream {
     return DriverCode::kSuccess;
   }
 };
+
+DriverCode Command::operator()() const {
+  const int64_t start = event_ns();
+  const DriverCode code = run();
+  if (node != kNoNode && listener != nullptr && code == DriverCode::kSuccess)
+    listener(node, graph, start, event_ns(), name.c_str());
+  return code;
+}
 
 struct FakeBlock {
   size_t bytes;
@@ -183,7 +208,8 @@ FakeFunction function_of(const FakeModule& module, const std::string& name) {
 }
 
 // A launch, with its parameters as they were when it was given.
-Command launch_on_host(const FakeFunction& function, const std::array<unsigned, 6>& shape, void** given) {
+std::function<DriverCode()> launch_on_host(const FakeFunction& function, const std::array<unsigned, 6>& shape,
+                                           void** given) {
   std::vector<std::vector<std::byte>> taken;
   for (size_t i = 0; i < function.sizes.size(); ++i) {
     const auto* const at = static_cast<const std::byte*>(given[i]);
@@ -214,7 +240,16 @@ int fake_driver_live() {
 void fake_driver_give(void* stream, void (*work)(void*), void* data, void (*release)(void*)) {
   LOCKED;
   const std::shared_ptr<void> owned(data, release);
-  static_cast<FakeStream*>(stream)->give([work, owned] { return work(owned.get()), DriverCode::kSuccess; });
+  static_cast<FakeStream*>(stream)->give({[work, owned] { return work(owned.get()), DriverCode::kSuccess; },
+                                          hone::cuda::kKernelNode, "a_library's_kernel"});
+}
+void fake_driver_listen(FakeDriverListener to) {
+  LOCKED;
+  listener = to;
+}
+int64_t fake_driver_clock() {
+  LOCKED;
+  return event_ns();
 }
 int fake_driver_contexts() {
   LOCKED;
@@ -319,32 +354,34 @@ DriverCode cuMemcpyHtoDAsync_v2(DeviceAddress to, const void* from, size_t bytes
   if (!on_device(to, bytes) || on_device(reinterpret_cast<uintptr_t>(from), bytes))
     return DriverCode::kInvalidValue;
   if (holds(pinned_blocks, reinterpret_cast<uintptr_t>(from), bytes)) {
-    stream->give([=] { return std::memcpy(host_of(to), from, bytes), DriverCode::kSuccess; });
+    stream->give({[=] { return std::memcpy(host_of(to), from, bytes), DriverCode::kSuccess; }, kCopyNode});
     return DriverCode::kSuccess;
   }
   const auto* const begin = static_cast<const std::byte*>(from);
-  stream->give([to, taken = std::vector<std::byte>(begin, begin + bytes)] {
-    return std::memcpy(host_of(to), taken.data(), taken.size()), DriverCode::kSuccess;
-  });
+  stream->give({[to, taken = std::vector<std::byte>(begin, begin + bytes)] {
+                  return std::memcpy(host_of(to), taken.data(), taken.size()), DriverCode::kSuccess;
+                },
+                kCopyNode});
   return DriverCode::kSuccess;
 }
 DriverCode cuMemcpyDtoHAsync_v2(void* to, DeviceAddress from, size_t bytes, FakeStream* stream) {
   NEEDS_CONTEXT;
   if (!on_device(from, bytes) || on_device(reinterpret_cast<uintptr_t>(to), bytes))
     return DriverCode::kInvalidValue;
-  stream->give([=] { return std::memcpy(to, host_of(from), bytes), DriverCode::kSuccess; });
+  stream->give({[=] { return std::memcpy(to, host_of(from), bytes), DriverCode::kSuccess; }, kCopyNode});
   return DriverCode::kSuccess;
 }
 DriverCode cuMemcpyDtoDAsync_v2(DeviceAddress to, DeviceAddress from, size_t bytes, FakeStream* stream) {
   NEEDS_CONTEXT;
   if (!on_device(to, bytes) || !on_device(from, bytes)) return DriverCode::kInvalidValue;
-  stream->give([=] { return std::memmove(host_of(to), host_of(from), bytes), DriverCode::kSuccess; });
+  stream->give(
+      {[=] { return std::memmove(host_of(to), host_of(from), bytes), DriverCode::kSuccess; }, kCopyNode});
   return DriverCode::kSuccess;
 }
 DriverCode cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t bytes, FakeStream* stream) {
   NEEDS_CONTEXT;
   if (!on_device(to, bytes)) return DriverCode::kInvalidValue;
-  stream->give([=] { return std::memset(host_of(to), value, bytes), DriverCode::kSuccess; });
+  stream->give({[=] { return std::memset(host_of(to), value, bytes), DriverCode::kSuccess; }, kSetNode});
   return DriverCode::kSuccess;
 }
 
@@ -371,14 +408,14 @@ DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {
     stream->capture = event->capture;
     return DriverCode::kSuccess;
   }
-  stream->give([moment = event->moment] {
+  stream->give({[moment = event->moment] {
     return moment->stream == nullptr ? DriverCode::kSuccess : moment->stream->run(moment.get());
-  });
+  }});
   return DriverCode::kSuccess;
 }
 DriverCode cuLaunchHostFunc(FakeStream* stream, HostFunction function, void* data) {
   NEEDS_CONTEXT;
-  stream->give([=] { return function(data), DriverCode::kSuccess; });
+  stream->give({[=] { return function(data), DriverCode::kSuccess; }, hone::cuda::kHostNode});
   return DriverCode::kSuccess;
 }
 DriverCode cuEventCreate(FakeEvent** event, unsigned) {
@@ -396,9 +433,9 @@ DriverCode cuEventRecord(FakeEvent* event, FakeStream* stream) {
   if (stream->capture != nullptr) return DriverCode::kSuccess;
   event->moment = std::make_shared<Moment>();
   event->moment->stream = stream;
-  stream->give([moment = event->moment] {
+  stream->give({[moment = event->moment] {
     return moment->ns = event_ns(), moment->stream = nullptr, DriverCode::kSuccess;
-  });
+  }});
   return DriverCode::kSuccess;
 }
 DriverCode cuEventSynchronize(FakeEvent* event) {
@@ -442,12 +479,15 @@ DriverCode cuLaunchKernel(FakeFunction* function, unsigned gx, unsigned gy, unsi
       bx * by * bz > 1024 || gy > 65535 || gz > 65535)
     return DriverCode::kInvalidValue;
   const int64_t ns = ns_of_kernel(function->name) + (stream->capture == nullptr ? kLaunchNs : 0);
-  stream->give([ns] {
-    device_ns += ns;
-    return ++launches, fault("lost") ? DriverCode::kLaunchFailed : DriverCode::kSuccess;
-  });
-  if (function->launch != nullptr)
-    stream->give(launch_on_host(*function, {gx, gy, gz, bx, by, bz}, parameters));
+  std::function<DriverCode()> compute;
+  if (function->launch != nullptr) compute = launch_on_host(*function, {gx, gy, gz, bx, by, bz}, parameters);
+  stream->give({[ns, compute = std::move(compute)] {
+                  device_ns += ns;
+                  ++launches;
+                  if (fault("lost")) return DriverCode::kLaunchFailed;
+                  return compute ? compute() : DriverCode::kSuccess;
+                },
+                hone::cuda::kKernelNode, function->name});
   return DriverCode::kSuccess;
 }
 
@@ -463,15 +503,35 @@ DriverCode cuStreamEndCapture(FakeStream* stream, FakeGraph** graph) {
   for (FakeStream* const part : (*graph)->streams) part->capture = nullptr;
   return DriverCode::kSuccess;
 }
+DriverCode cuStreamGetCaptureInfo_v2(FakeStream* stream, int* status, uint64_t* id, FakeGraph** graph,
+                                     const Command***, size_t*) {
+  NEEDS_CONTEXT;
+  *status = stream->capture != nullptr ? 1 : 0;
+  if (id != nullptr) *id = 1;
+  if (graph != nullptr) *graph = stream->capture;
+  return DriverCode::kSuccess;
+}
+DriverCode cuGraphGetNodes(FakeGraph* graph, const Command** nodes, size_t* count) {
+  NEEDS_CONTEXT;
+  if (nodes == nullptr) return *count = graph->commands.size(), DriverCode::kSuccess;
+  *count = std::min(*count, graph->commands.size());
+  for (size_t i = 0; i < *count; ++i) nodes[i] = &graph->commands[i];
+  std::reverse(nodes, nodes + *count);  // in no order that the documentation promises
+  return DriverCode::kSuccess;
+}
+DriverCode cuGraphNodeGetType(const Command* node, int* type) {
+  return *type = node->node, DriverCode::kSuccess;
+}
 DriverCode cuGraphInstantiateWithFlags(FakeGraph** executable, FakeGraph* graph, unsigned long long) {
   NEEDS_CONTEXT;
   *executable = made(new FakeGraph(*graph));
-  ++graphs_made;
+  (*executable)->number = static_cast<uint32_t>(++graphs_made);
+  for (Command& command : (*executable)->commands) command.graph = (*executable)->number;
   return DriverCode::kSuccess;
 }
 DriverCode cuGraphLaunch(FakeGraph* executable, FakeStream* stream) {
   NEEDS_CONTEXT;
-  stream->give([] { return ++graph_launches, device_ns += kGraphLaunchNs, DriverCode::kSuccess; });
+  stream->give({[] { return ++graph_launches, device_ns += kGraphLaunchNs, DriverCode::kSuccess; }});
   for (const Command& command : executable->commands) stream->give(command);
   return DriverCode::kSuccess;
 }

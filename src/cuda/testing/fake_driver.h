@@ -21,18 +21,29 @@ inline std::string fake_driver_file() {
   return (build_folder() / "fake_driver" / "libfake_driver.so").string();
 }
 
-// FAKE_DRIVER while it lives.
+// FAKE_DRIVER, or FAKE_CUPTI (fake_cupti.cpp), while it lives.
 class Faults {
  public:
-  explicit Faults(const char* faults) { ::setenv("FAKE_DRIVER", faults, 1); }
-  ~Faults() { ::unsetenv("FAKE_DRIVER"); }
+  explicit Faults(const char* faults, const char* of = "FAKE_DRIVER") : of_(of) { ::setenv(of, faults, 1); }
+  ~Faults() { ::unsetenv(of_); }
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
+
+ private:
+  const char* of_;
+};
+class CuptiFaults : public Faults {
+ public:
+  explicit CuptiFaults(const char* faults) : Faults(faults, "FAKE_CUPTI") {}
 };
 
+inline std::string fake_cupti_file() {
+  return (build_folder() / "fake_driver" / "extras" / "CUPTI" / "lib64" / "libcupti.so.13").string();
+}
+
 template <typename Number>
-Number ask_fake_driver(const char* question) {
-  void* const library = ::dlopen(fake_driver_file().c_str(), RTLD_NOW);
+Number ask_fake_driver(const char* question, const std::string& file = fake_driver_file()) {
+  void* const library = ::dlopen(file.c_str(), RTLD_NOW);
   auto* const ask = library == nullptr ? nullptr : reinterpret_cast<Number (*)()>(::dlsym(library, question));
   if (ask == nullptr) throw std::logic_error(question);
   return ask();
@@ -42,6 +53,9 @@ inline int live_contexts() { return ask_fake_driver<int>("fake_driver_contexts")
 inline int64_t kernels_run() { return ask_fake_driver<int64_t>("fake_driver_launches"); }
 inline int64_t graphs_run() { return ask_fake_driver<int64_t>("fake_driver_graph_launches"); }
 inline int64_t graphs_made() { return ask_fake_driver<int64_t>("fake_driver_graphs_made"); }
+
+inline bool profiler_is_on() { return ask_fake_driver<int>("fake_cupti_is_on", fake_cupti_file()) != 0; }
+inline int64_t records_made() { return ask_fake_driver<int64_t>("fake_cupti_recorded", fake_cupti_file()); }
 
 inline ContextPointer fake_context() {
   auto driver = Driver::load(fake_driver_file());

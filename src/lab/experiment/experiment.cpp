@@ -461,6 +461,7 @@ class Runner {
     report.reproduce.command = options_.command;
     report.reproduce.notes = inputs_.notes;
     report.reproduce.notes.push_back(how_predicted_);
+    for (const std::string& note : report.baseline.step.notes) report.reproduce.notes.push_back(note);
     const runtime::PluginNotes plugins = runtime::plugin_notes(baseline_graph_);
     for (const std::string& note : plugins.origins) report.reproduce.notes.push_back(note);
     for (const std::string& note : plugins.without_references) report.warnings.push_back(note);

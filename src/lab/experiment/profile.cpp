@@ -1,12 +1,28 @@
 #include "lab/experiment/profile.h"
 
+#include <limits>
+#include <utility>
+
 #include "analyze/analyze.h"
 #include "core/clock.h"
 #include "core/scope.h"
 #include "core/version.h"
 #include "lab/gate/paired.h"
+#include "trace/link/steps.h"
 
 namespace hone::lab {
+namespace {
+
+// For who reads the times; empty: they are the host's, as everybody takes them to be.
+std::string how_timed(const runtime::MarkTimes& times) {
+  using How = runtime::MarkTimes::How;
+  if (times.how == How::kWithinReplay) return "times of operators: CUPTI, within the replayed graph";
+  if (times.how != How::kEvents) return {};
+  return "times of operators: events around each, launches included, because CUPTI does not serve: " +
+         times.why_events;
+}
+
+}  // namespace
 
 Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const Roofs& roofs,
                                           const ProfileOptions& options) {
@@ -19,15 +35,31 @@ Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const Roofs
 StepRecorder::StepRecorder(runtime::Plan& plan, const ProfileOptions& options)
     : plan_(plan),
       options_(options),
+      timed_(plan.mark_times().how),
       recorder_((plan.steps().size() + 2) * static_cast<std::size_t>(options.max_steps + 1) +
                 options.marks_beside) {}
 
-// With something before the plan, the plan's own mark is of a part of the step.
+// With something before the plan, the plan's own mark is of a part of the step, which ends with the plan's run.
 Status StepRecorder::run_step(const std::function<Status()>& before) {
   if (!before) return plan_.run();
-  const Scope step(ScopeListener::Kind::kStep, 0);
+  HONE_CHECK(plan_.ready_marks());
+  const int64_t begun = now_ns();
   HONE_CHECK(before());
-  return plan_.run();
+  HONE_CHECK(plan_.run());
+  tell_scope_listener(ScopeListener::Kind::kStep, 0, begun, plan_.marked_run().ended_ns);
+  return {};
+}
+
+// A GPU's plan is found out about when it first runs for a listener, and may lose its profiler later.
+bool StepRecorder::is_timed_in_another_way() {
+  const runtime::MarkTimes::How before = std::exchange(timed_, plan_.mark_times().how);
+  return timed_ != before;
+}
+
+void StepRecorder::forget_all() {
+  recorder_.forget_since(std::numeric_limits<int64_t>::min());
+  kept_ = left_out_ = 0;
+  seconds_ = waited_seconds_ = 0;
 }
 
 Status StepRecorder::record(int64_t forget_until_ns, const std::function<Status()>& before) {
@@ -38,6 +70,10 @@ Status StepRecorder::record(int64_t forget_until_ns, const std::function<Status(
   HONE_CHECK(run_step(before));
   const int64_t stop = now_ns();
   last_step_ns_ = stop - start;
+  if (is_timed_in_another_way()) {
+    forget_all();
+    return {};
+  }
   const ContentionShare share = meter_.share();
   if (share.disturbed() && stop < forget_until_ns) {
     recorder_.forget_since(start);
@@ -70,6 +106,8 @@ Result<Profile> StepRecorder::profile(const Roofs& roofs, const std::vector<trac
   profile.left_out = left_out_;
   profile.trace =
       recorder_.take(std::move(meta), operator_table(plan_, options_.device), regions, options_.source);
+  if (const std::string how = how_timed(plan_.mark_times()); !how.empty())
+    trace::link::note_on_steps(profile.trace, how);
   HONE_ASSIGN(profile.analysis, analyse_profile(profile.trace, roofs, options_));
   return profile;
 }

@@ -50,7 +50,8 @@ class StepRecorder {
  public:
   StepRecorder(runtime::Plan& plan, const ProfileOptions& options);
 
-  // Runs and records a step; does nothing once max_steps have been recorded. Forgets the step again if other
+  // Runs and records a step; does nothing once max_steps have been recorded. All steps are timed in one way: where that
+  // changes (Plan::mark_times), this one and those before it are forgotten. Forgets the step again if other
   // programs disturbed it and it ended before `forget_until_ns` (core/clock.h).
   // `before` is what else belongs to the step, before the plan runs: waiting for its input. It may make kRegion marks.
   Status record(int64_t forget_until_ns, const std::function<Status()>& before = {});
@@ -66,9 +67,12 @@ class StepRecorder {
 
  private:
   Status run_step(const std::function<Status()>& before);
+  bool is_timed_in_another_way();
+  void forget_all();
 
   runtime::Plan& plan_;
   ProfileOptions options_;
+  runtime::MarkTimes::How timed_;
   trace::ScopeRecorder recorder_;
   ContentionMeter meter_;
   int kept_ = 0, left_out_ = 0;

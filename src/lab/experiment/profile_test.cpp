@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "cuda/testing/fake_driver.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyze/rules.h"
+#include "core/clock.h"
 #include "graph/builder.h"
 #include "lab/prepared.h"
 #include "passes/pipeline.h"
@@ -16,6 +19,9 @@ namespace {
 
 using graph::GraphBuilder;
 using graph::ValueId;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Three branches of pointwise and normalising operators, joined.
 graph::Graph branches() {
@@ -59,6 +65,93 @@ TEST(Profile, LedgerOfOverlappingOperatorsAddsUpToTheStep) {
   EXPECT_LE(operators, 1.005 * profile->analysis.step.ms.median);
   EXPECT_NE(profile->trace.operators[0].implementation.find("lane "), std::string::npos)
       << profile->trace.operators[0].implementation;
+}
+
+// A profile over a driver and a CUPTI without a GPU, with what `faults` make of its CUPTI.
+Result<Profile> profile_without_gpu(const char* faults, int steps) {
+  const cuda::testing::CuptiFaults with(faults);
+  const graph::Graph graph = branches();
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaWithoutGpu);
+  HONE_ASSIGN(const auto inputs, make_inputs(graph, 1));
+  HONE_ASSIGN(const auto plan, compile_plan(graph, *provider, inputs.tensors, {}));
+  ProfileOptions options;
+  options.budget_ns = 0;
+  options.min_steps = options.max_steps = steps;
+  options.device = "cuda";
+  return profile_plan(*plan, Roofs{}, options);
+}
+
+std::size_t spans_of(const Profile& profile, trace::Category category) {
+  return static_cast<std::size_t>(std::ranges::count(profile.trace.spans.category, category));
+}
+
+TEST(ProfileOfAGpu, SaysThatItsOperatorsAreThoseOfTheReplayedGraph) {
+  const auto profile = profile_without_gpu("", 5);
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_THAT(profile->analysis.step.notes,
+              ElementsAre("times of operators: CUPTI, within the replayed graph"));
+  EXPECT_EQ(spans_of(*profile, trace::Category::kStep), 5U);
+  EXPECT_EQ(spans_of(*profile, trace::Category::kOperator), 5 * profile->trace.operators.size());
+  double rows = 0;
+  for (const analyze::LedgerRow& row : profile->analysis.ledger) rows += row.ms;
+  EXPECT_NEAR(rows, profile->analysis.step.ms.median, 0.005 * profile->analysis.step.ms.median);
+}
+
+TEST(ProfileOfAGpu, SaysWhyItsOperatorsAreTimedByEvents) {
+  const auto profile = profile_without_gpu("taken", 5);
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_THAT(profile->analysis.step.notes,
+              ElementsAre(AllOf(HasSubstr("events around each, launches included"),
+                                HasSubstr("another profiler has this process's CUPTI"))));
+  EXPECT_EQ(spans_of(*profile, trace::Category::kStep), 5U);
+}
+
+// Times of two kinds are not mixed: what was recorded before CUPTI lost a record is forgotten.
+TEST(ProfileOfAGpu, IsOfStepsThatWereTimedInOneWay) {
+  const graph::Graph graph = branches();
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaWithoutGpu);
+  const auto inputs = make_inputs(graph, 1);
+  ASSERT_TRUE(inputs.ok());
+  const auto plan = compile_plan(graph, *provider, inputs->tensors, {});
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ProfileOptions options;
+  options.device = "cuda";
+  StepRecorder recorder(**plan, options);
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(recorder.record(0).ok());
+  EXPECT_EQ(recorder.steps(), 2) << "the first made ready for the others";
+  const cuda::testing::CuptiFaults faults("loses");
+  ASSERT_TRUE(recorder.record(0).ok());
+  EXPECT_EQ(recorder.steps(), 0);
+  for (int step = 0; step < 4; ++step) ASSERT_TRUE(recorder.record(0).ok());
+  const auto profile = recorder.profile(Roofs{});
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  EXPECT_EQ(spans_of(*profile, trace::Category::kStep), 4U);
+  EXPECT_THAT(profile->analysis.step.notes, ElementsAre(HasSubstr("records, where there are")));
+}
+
+// What comes before the plan belongs to the step; what recording takes does not.
+TEST(ProfileOfAGpu, HasStepsThatBeginWithWhatComesBeforeThePlan) {
+  const cuda::testing::CuptiFaults late("late");  // telling takes milliseconds
+  const graph::Graph graph = branches();
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaWithoutGpu);
+  const auto inputs = make_inputs(graph, 1);
+  ASSERT_TRUE(inputs.ok());
+  const auto plan = compile_plan(graph, *provider, inputs->tensors, {});
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ProfileOptions options;
+  options.device = "cuda";
+  StepRecorder recorder(**plan, options);
+  int64_t before_ns = 0;
+  const auto before = [&] { return before_ns = now_ns(), Status(); };
+  for (int step = 0; step < 2; ++step) ASSERT_TRUE(recorder.record(0, before).ok());
+  const auto profile = recorder.profile(Roofs{});
+  ASSERT_TRUE(profile.ok()) << profile.error().message;
+  const trace::SpanTable& spans = profile->trace.spans;
+  ASSERT_EQ(spans_of(*profile, trace::Category::kStep), 1U);
+  const auto row = static_cast<std::size_t>(std::ranges::find(spans.category, trace::Category::kStep) -
+                                            spans.category.begin());
+  EXPECT_LE(spans.row(row).start_ns, before_ns);
+  EXPECT_EQ(spans.row(row).end_ns(), (*plan)->marked_run().ended_ns);
 }
 
 // Analysis knows no passes: what its advice calls them must be their names.

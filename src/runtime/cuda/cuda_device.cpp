@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/clock.h"
+#include "runtime/cuda/cuda_recording.h"
 
 namespace hone::runtime {
 namespace {
@@ -18,23 +18,17 @@ struct CudaQueue::CudaEvent : Event {
   cuda::StreamEvent event;
 };
 
-// The graph's commands go to the queue's stream at each replay. Events in a graph tell no times, so where somebody
-// listens to marks the commands are given one by one.
-struct CudaQueue::CudaRecording : Recording {
-  CudaRecording(CudaQueue& q, Sequence& s, cuda::GraphExec g) : queue(q), sequence(s), graph(std::move(g)) {}
-  Status replay() override {
-    if (scopes_have_listener()) [[unlikely]]
-      return queue.run(sequence);
-    HONE_CHECK(queue.context().make_current());
-    return queue.check(queue.functions().graph_launch(graph.get(), queue.stream_.get()), "cuGraphLaunch");
-  }
-  CudaQueue& queue;
-  Sequence& sequence;
-  cuda::GraphExec graph;
-};
+CudaDevice::CudaDevice(cuda::ContextPointer context, std::optional<cuda::LibraryPlaces> profilers)
+    : context_(std::move(context)),
+      name_(fmt::format("cuda:{}", context_->index())),
+      profilers_(std::move(profilers)) {}
 
-CudaDevice::CudaDevice(cuda::ContextPointer context)
-    : context_(std::move(context)), name_(fmt::format("cuda:{}", context_->index())) {}
+Result<std::shared_ptr<cuda::Cupti>> CudaDevice::cupti() {
+  const std::lock_guard lock(mutex_);
+  if (!cupti_ && !profilers_) cupti_ = not_found("CUPTI is not looked for");
+  if (!cupti_) cupti_ = cuda::Cupti::load(*profilers_, context_->driver().version());
+  return *cupti_;
+}
 
 Result<Memory> CudaDevice::allocate(std::size_t bytes) {
   HONE_ASSIGN(cuda::DeviceBlock block, cuda::allocate(context_, bytes));
@@ -51,6 +45,11 @@ Result<Memory> CudaDevice::allocate_staging(std::size_t bytes) {
 Result<std::unique_ptr<Queue>> CudaDevice::make_queue() {
   HONE_ASSIGN(cuda::Stream stream, cuda::make_stream(context_));
   return std::unique_ptr<Queue>(std::make_unique<CudaQueue>(shared_from_this(), std::move(stream)));
+}
+
+CudaQueue::~CudaQueue() {
+  (void)wait();
+  if (records_ != nullptr) (void)records_->end(0);
 }
 
 Status CudaQueue::check(cuda::DriverCode code, std::string_view call) const {
@@ -129,13 +128,16 @@ Status CudaQueue::fill(void* to, std::byte value, std::size_t bytes) {
                "cuMemsetD8Async");
 }
 
-Result<std::unique_ptr<Recording>> CudaQueue::make_recording(Sequence& sequence) {
+Result<cuda::GraphExec> CudaQueue::capture(Sequence& sequence, CapturedMarks* marks) {
   HONE_CHECK(context().make_current());
   HONE_CHECK(check(functions().stream_begin_capture(stream_.get(), cuda::kCaptureThreadLocal),
                    "cuStreamBeginCapture"));
   capturing_ = true;
+  captured_ = marks;
   const Status given = sequence.enqueue(*this);
+  if (marks != nullptr) marks->finish();
   capturing_ = false;
+  captured_ = nullptr;
   cuda::GraphHandle captured = nullptr;
   const cuda::DriverCode ended =
       functions().stream_end_capture(stream_.get(), &captured);  // whatever happened
@@ -144,8 +146,17 @@ Result<std::unique_ptr<Recording>> CudaQueue::make_recording(Sequence& sequence)
   HONE_CHECK(check(ended, "cuStreamEndCapture"));
   cuda::GraphExecHandle executable = nullptr;
   HONE_CHECK(check(functions().graph_instantiate(&executable, graph.get(), 0), "cuGraphInstantiate"));
-  return std::unique_ptr<Recording>(
-      std::make_unique<CudaRecording>(*this, sequence, cuda::GraphExec(device_->context(), executable)));
+  return cuda::GraphExec(device_->context(), executable);
+}
+
+Result<std::unique_ptr<Recording>> CudaQueue::make_recording(Sequence& sequence) {
+  HONE_ASSIGN(cuda::GraphExec graph, capture(sequence, nullptr));
+  return std::unique_ptr<Recording>(std::make_unique<CudaRecording>(*this, sequence, std::move(graph)));
+}
+
+Status CudaQueue::launch(const cuda::GraphExec& graph) {
+  HONE_CHECK(context().make_current());
+  return check(functions().graph_launch(graph.get(), stream_.get()), "cuGraphLaunch");
 }
 
 Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
@@ -159,6 +170,7 @@ Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
     lanes_.push_back(std::make_unique<CudaQueue>(device_, std::move(stream)));
     joined_.push_back(std::move(joined));
   }
+  if (captured_ != nullptr) captured_->lanes();
   HONE_CHECK(record(*forked_));
   for (std::size_t lane = 0; lane < count; ++lane) {
     lanes_[lane]->capturing_ = capturing_;
@@ -168,55 +180,6 @@ Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
   for (std::size_t lane = 0; lane < count; ++lane) {
     HONE_CHECK(lanes_[lane]->record(*joined_[lane]));
     HONE_CHECK(after(*joined_[lane]));
-  }
-  return {};
-}
-
-int64_t CudaQueue::begin_span() {
-  if (capturing_) return kNoSpan;
-  Span& span = spans_.emplace_back();
-  for (cuda::StreamEvent* const event : {&span.begin, &span.end}) {
-    auto made = cuda::make_event(device_->context(), /*with_timing=*/true);
-    if (made.ok()) *event = *std::move(made);
-  }
-  if (span.begin) (void)functions().event_record(span.begin.get(), stream_.get());
-  return static_cast<int64_t>(spans_.size()) - 1;
-}
-
-void CudaQueue::end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) {
-  if (begun == kNoSpan) return;
-  Span& span = spans_[static_cast<std::size_t>(begun)];
-  span.kind = kind;
-  span.id = id;
-  span.ended =
-      span.end && functions().event_record(span.end.get(), stream_.get()) == cuda::DriverCode::kSuccess;
-}
-
-// After a wait: all that was marked has run. Times of the device become the host's by an event of now, so that what
-// the two clocks drift apart, and what a float keeps of milliseconds, matters over one step at most.
-Status CudaQueue::tell_spans() {
-  bool any = !spans_.empty();
-  for (const auto& lane : lanes_) any = any || !lane->spans_.empty();
-  if (!any) return {};
-  HONE_ASSIGN(const cuda::StreamEvent now, cuda::make_event(device_->context(), /*with_timing=*/true));
-  HONE_CHECK(check(functions().event_record(now.get(), stream_.get()), "cuEventRecord"));
-  HONE_CHECK(check(functions().event_synchronize(now.get()), "cuEventSynchronize"));
-  const int64_t now_is = now_ns();
-  for (const auto& lane : lanes_) HONE_CHECK(lane->tell_spans_before(now, now_is));
-  return tell_spans_before(now, now_is);
-}
-
-Status CudaQueue::tell_spans_before(const cuda::StreamEvent& now, int64_t now_is) {
-  const std::vector<Span> spans = std::exchange(spans_, {});
-  for (const Span& span : spans) {
-    if (!span.ended) continue;
-    float since_begin = 0, since_end = 0;
-    HONE_CHECK(check(functions().event_elapsed_time(&since_begin, span.begin.get(), now.get()),
-                     "cuEventElapsedTime"));
-    HONE_CHECK(
-        check(functions().event_elapsed_time(&since_end, span.end.get(), now.get()), "cuEventElapsedTime"));
-    const auto at = [&](float ms) { return now_is - static_cast<int64_t>(static_cast<double>(ms) * 1e6); };
-    tell_scope_listener(span.kind, span.id, at(since_begin), at(since_end));
   }
   return {};
 }

@@ -1,12 +1,15 @@
 // An NVIDIA GPU as a device: memory by the driver, a stream as a queue, page-locked memory for copies, a CUDA graph as a
-// recording.
+// recording. What is told of marks: cuda_marks.cpp.
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cuda/context.h"
+#include "cuda/cupti.h"
 
 #include "runtime/device.h"
 
@@ -14,7 +17,8 @@ namespace hone::runtime {
 
 class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice> {
  public:
-  explicit CudaDevice(cuda::ContextPointer context);
+  // `profilers`: where CUPTI is looked for when somebody first listens to marks; null: nowhere.
+  explicit CudaDevice(cuda::ContextPointer context, std::optional<cuda::LibraryPlaces> profilers = {});
 
   std::string_view name() const override { return name_; }  // "cuda:0"
   bool host_visible() const override { return false; }
@@ -26,17 +30,25 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<std::unique_ptr<Queue>> make_queue() override;
 
   const cuda::ContextPointer& context() const { return context_; }
+  // One for all queues. Thread-safe.
+  Result<std::shared_ptr<cuda::Cupti>> cupti();
 
  private:
   cuda::ContextPointer context_;
   std::string name_;
+  std::optional<cuda::LibraryPlaces> profilers_;
+  std::mutex mutex_;
+  std::optional<Result<std::shared_ptr<cuda::Cupti>>> cupti_;  // once looked for
 };
+
+struct CudaRecording;
+class CapturedMarks;
 
 class CudaQueue : public Queue {
  public:
   CudaQueue(std::shared_ptr<CudaDevice> device, cuda::Stream stream)
       : Queue(false), device_(std::move(device)), stream_(std::move(stream)) {}
-  ~CudaQueue() override { (void)wait(); }
+  ~CudaQueue() override;
 
   Status wait() override;
   Status wait(const Event& event) override;
@@ -58,6 +70,8 @@ class CudaQueue : public Queue {
 
   int64_t begin_span() override;
   void end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) override;
+  Result<MarkedRun> tell_marks() override;
+  MarkTimes mark_times() const override { return mark_times_; }
 
   // --- for kernels ---
   cuda::StreamHandle stream() const { return stream_.get(); }
@@ -67,8 +81,8 @@ class CudaQueue : public Queue {
   Status call_host(cuda::HostFunction function, void* data);
 
  private:
+  friend struct CudaRecording;
   struct CudaEvent;
-  struct CudaRecording;
   struct Span {
     cuda::StreamEvent begin, end;
     ScopeListener::Kind kind = {};
@@ -79,6 +93,11 @@ class CudaQueue : public Queue {
   const cuda::Context& context() const { return *device_->context(); }
   const cuda::DriverFunctions& functions() const { return context().functions(); }
   Status check(cuda::DriverCode code, std::string_view call) const;
+  Result<cuda::GraphExec> capture(Sequence& sequence, CapturedMarks* marks);
+  Status launch(const cuda::GraphExec& graph);
+  // Has CUPTI record, and `recording` replayed by a graph whose marks are known. An error: it cannot be, from now on.
+  Status record_replays(CudaRecording& recording);
+  void give_up_records(const Error& why);
   Status tell_spans();
   Status tell_spans_before(const cuda::StreamEvent& now, int64_t now_ns);
 
@@ -89,7 +108,12 @@ class CudaQueue : public Queue {
   std::vector<std::unique_ptr<Event>> joined_;  // one a lane
   static constexpr int64_t kNoSpan = -1;
   bool capturing_ = false;
-  std::vector<Span> spans_;  // not told yet
+  CapturedMarks* captured_ = nullptr;  // of a capture whose marks are to be known
+  std::vector<Span> spans_;            // not told yet
+
+  MarkTimes mark_times_;
+  std::shared_ptr<cuda::Cupti> records_;        // while CUPTI records for this queue
+  std::vector<const CudaRecording*> replayed_;  // meanwhile, in this order
 };
 
 }  // namespace hone::runtime

@@ -69,7 +69,7 @@ Result<std::unique_ptr<const Provider>> CudaProvider::make(int index) {
   const cuda::LibraryPlaces places = cuda::LibraryPlaces::of_this_process();
   HONE_ASSIGN(std::shared_ptr<const cuda::Nvrtc> nvrtc, cuda::Nvrtc::load(places, driver->version()));
   cuda_kernels::GpuKernels kernels{
-      .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
+      .device = std::make_shared<CudaDevice>(context, places), .cache = {}, .products = {}};
   kernels.cache = std::make_shared<cuda::KernelCache>(std::move(nvrtc), context->architecture(),
                                                       driver->version(), cuda::KernelCache::default_folder());
   HONE_ASSIGN(kernels.products, cuda::BlasLt::load(context, places));

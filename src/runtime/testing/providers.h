@@ -24,7 +24,9 @@ inline constexpr const char* kCudaOnHost = "cuda_on_the_host";
 inline std::shared_ptr<const Provider> cuda_without_gpu(bool products, bool generated) {
   const cuda::ContextPointer context = cuda::testing::fake_context();
   cuda_kernels::GpuKernels kernels{
-      .device = std::make_shared<CudaDevice>(context), .cache = {}, .products = {}};
+      .device = std::make_shared<CudaDevice>(context, cuda::testing::fake_places()),
+      .cache = {},
+      .products = {}};
   if (products) {
     kernels.products = cuda::testing::fake_products(context);
     kernels.cudnn = std::make_shared<JudgedGraphs>(cuda::testing::fake_cudnn(context));
