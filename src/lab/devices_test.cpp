@@ -1,5 +1,6 @@
 // What must not depend on a device: compiling and reading, bench, the whole experiment, conformance, prices.
 // On the CPU, and on the null device, where whoever looks into a plan's memory from the host crashes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "graph/builder.h"
@@ -12,6 +13,7 @@
 #include "runtime/execute.h"
 #include "runtime/interpreter.h"
 #include "runtime/testing/providers.h"
+#include "trace/link/steps.h"
 
 namespace hone::lab {
 namespace {
@@ -117,6 +119,20 @@ TEST_P(LabOnDevices, TheWholeExperimentRunsAndPasses) {
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_TRUE(result->report.result.passed);
   EXPECT_EQ(result->report.environment.device, GetParam());
+}
+
+// Over a driver and a CUPTI without a GPU: both recordings, of the baseline and of the result, are of replayed graphs.
+TEST(LabOnAGpu, SaysHowTheTimesOfOperatorsCameAbout) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaWithProducts);
+  ExperimentOptions options;
+  options.budget_s = 0.2;
+  const auto result =
+      run_experiment(small_network(), *provider, describe_machine(), roofs_beyond_reach(1), options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const std::string line = "times of operators: CUPTI, within the replayed graph";
+  EXPECT_THAT(result->report.reproduce.notes, ::testing::Contains(line));
+  EXPECT_THAT(result->report.optimised.step.notes, ::testing::ElementsAre(line));
+  EXPECT_THAT(trace::steps_found(result->baseline_trace.meta).notes, ::testing::ElementsAre(line));
 }
 
 // A state that grows with every step, so that no two steps give the same.
