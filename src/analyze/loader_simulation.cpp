@@ -94,7 +94,7 @@ LoaderTimes fitted(const LoaderSetup& setup, LoaderTimes times, double wait_ms, 
 
 int most_workers(const LoaderSetup& now, const LoaderTimes& times, int cpus) {
   const double busy = std::max(kLeastBusy, busy_share(times));
-  int most = cpus > 0 ? static_cast<int>(std::max(1, cpus - 1) / busy) : kMostWorkers;
+  int most = cpus > 0 ? static_cast<int>(cpus / busy) - 1 : kMostWorkers;  // one is the program's
   most = std::min(most, kMostWorkers);
   if (now.batches > 0) most = static_cast<int>(std::min<int64_t>(most, now.batches));
   return std::max({1, most, now.workers});

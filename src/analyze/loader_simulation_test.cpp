@@ -162,7 +162,7 @@ TEST(BestSetup, HasNoMoreThanBatchesOrCpus) {
   EXPECT_EQ(best_setup({1, 2, false, -1}, slow, 8).workers, 7);
   EXPECT_EQ(best_setup({1, 2, false, -1}, slow, 64).workers, 16);
   // What waits for most of its time shares a CPU.
-  EXPECT_EQ(best_setup({1, 2, false, -1}, {.prepare_ms = 5000, .cpu_ms = 10, .consume_ms = 5}, 4).workers, 6);
+  EXPECT_EQ(best_setup({1, 2, false, -1}, {.prepare_ms = 5000, .cpu_ms = 10, .consume_ms = 5}, 4).workers, 7);
 }
 
 TEST(BestSetup, TakesNoProcessAwayAndKeepsThemAlive) {
