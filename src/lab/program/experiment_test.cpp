@@ -500,8 +500,8 @@ TEST(ProgramLoop, MeasuresAsAWholeNoSecondTimeWhatWasMeasuredAgainstTheUnchanged
 
 // A program of which `processes` for its loader decide what a step takes.
 struct LoadingProgram {
-  MadeUpProgram program;
-  std::map<int, double> factor_of = {};
+  std::map<int, double> factor_of;
+  MadeUpProgram program = {};
   std::vector<int> processes = {};
 
   RunTrial runner() {
