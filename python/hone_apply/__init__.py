@@ -2,6 +2,7 @@
 
 The environment variable HONE_APPLY names a JSON file:
     {"changes": ["tf32", "compile", ...], "parent": 4711, "seed": 1, "losses": 40, "log": "/run/apply.jsonl",
+     "processes": 8,   (or none: those that `workers` gives a data loader)
      "switch": {"changes": ["tf32", ...], "orders": "/run/orders.json", "after": 40, ...}}   (or none: switching.py)
 Each change is a class of changes.py. What it did, or why it did nothing, it says in the log: a JSON object a line.
 
@@ -25,7 +26,7 @@ def begin():
     for module, hook in trainers.HOOKS.items():
         hooks.setdefault(module, []).append(("trainers", hook))
     switched = request.get("switch", {}).get("changes", [])
-    made = {name: log.guarded(name, _arrange, name, hooks, name not in switched) for name in request["changes"] + switched}
+    made = {name: log.guarded(name, _arrange, name, request, hooks, name not in switched) for name in request["changes"] + switched}
     if switched:
         from . import switching
         log.guarded("switching", switching.arrange, request["switch"], {name: made[name] for name in switched}, hooks)
@@ -49,18 +50,20 @@ def _end_with(parent):
         pass
 
 
-def _arrange(name, hooks, on):
+def _arrange(name, request, hooks, on):
     changes = importlib.import_module(".changes", __name__)
     change = changes.CHANGES[name]()
     change.on = on
+    if "processes" in request and hasattr(change, "processes"):
+        change.processes = request["processes"]
     for module, hook in change.hooks().items():
         hooks.setdefault(module, []).append((name, hook))
     return change
 
 
 def _watch(hooks):
-    from . import log
-    imports = _imports()
+    from . import log, shared
+    imports = shared.of_observe("imports")
 
     def call_all(calls):
         def call(module):
@@ -69,13 +72,3 @@ def _watch(hooks):
         return call
 
     imports.watch({module: call_all(calls) for module, calls in hooks.items()})
-
-
-def _imports():
-    """hone_observe's way of being told of imports; it stands beside this package, and may be there already."""
-    from importlib.util import module_from_spec, spec_from_file_location
-    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hone_observe", "imports.py")
-    spec = spec_from_file_location("_hone_apply._imports", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

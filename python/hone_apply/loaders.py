@@ -1,14 +1,16 @@
 """How batches come: loaders' processes, pinned memory, copies that nobody waits for."""
 import functools
-import os
 
-from . import edits, log
+from . import edits, log, shared
 
 MOST_WORKERS = 8
 
 
 class Workers:
+    """As many processes as `hone lab` foretells to be best for the loader that the program waits for; where that is not known, one a
+    CPU. None of them ever has a batch to prepare where there are more than an epoch has batches."""
     NAME = "workers"
+    processes = 0  # 0: not foretold
 
     def hooks(self):
         return {"torch.utils.data.dataloader": self.of_loaders}
@@ -17,8 +19,8 @@ class Workers:
         _wrap_loader(module, self.NAME, self.changed)
 
     def changed(self, module, dataset, kwargs):
-        now, most = kwargs.get("num_workers") or 0, max(1, min(MOST_WORKERS, len(os.sched_getaffinity(0)) - 1))
-        if now and 2 * now <= most:
+        now, most = kwargs.get("num_workers") or 0, self.most(dataset, kwargs)
+        if now and (now < most if self.processes else 2 * now <= most):
             return self.told(most, "batches are prepared by %s instead of %d" % (_processes(most), now))
         if now and not kwargs.get("persistent_workers"):
             return {"persistent_workers": True}, "the loader's processes live on from epoch to epoch", str(now)
@@ -29,6 +31,10 @@ class Workers:
             log.refused(self.NAME, "each process would read an iterable data set from its beginning")
             return None
         return self.told(most, "batches are prepared by %s" % _processes(most))
+
+    def most(self, dataset, kwargs):
+        most = self.processes or min(MOST_WORKERS, shared.of_observe("cores").usable()[0] - 1)
+        return max(1, min(most, _batches(dataset, kwargs) or most))
 
     @staticmethod
     def told(workers, text):
@@ -107,6 +113,17 @@ _IN_ORDER = ("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers",
 def _given(args, kwargs):
     """What a loader is asked for, by name."""
     return dict(zip(_IN_ORDER, args), **kwargs)
+
+
+def _batches(dataset, given):
+    """Of an epoch; None: nobody knows."""
+    try:
+        if given.get("batch_sampler") is not None:
+            return len(given["batch_sampler"])
+        sampler = given.get("sampler")
+        return -(-len(dataset if sampler is None else sampler) // (given.get("batch_size", 1) or 1))
+    except Exception:  # of the program's own: it need not have a length
+        return None
 
 
 def _processes(count):

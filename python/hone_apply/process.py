@@ -1,7 +1,7 @@
 """Settings of the whole process."""
 import os
 
-from . import edits, log
+from . import edits, log, shared
 
 
 class CudnnBenchmark:
@@ -45,7 +45,7 @@ class PhysicalCores:
         return {"torch": self.of_torch}
 
     def of_torch(self, torch):
-        cores = physical_cores()
+        cores = shared.of_observe("cores").cores()
         if os.environ.get("OMP_NUM_THREADS"):
             return log.refused(self.NAME, "OMP_NUM_THREADS is set already")
         if torch.get_num_threads() == cores:
@@ -57,15 +57,3 @@ class PhysicalCores:
 
     def switch(self, on):
         self.torch.set_num_threads(self.threads[on])
-
-
-def physical_cores():
-    """Of those that this process may run on."""
-    seen = set()
-    for cpu in os.sched_getaffinity(0):
-        try:
-            with open("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu, encoding="ascii") as file:
-                seen.add(file.read())
-        except OSError:
-            seen.add(str(cpu))
-    return len(seen)

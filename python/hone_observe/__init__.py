@@ -10,7 +10,7 @@ HOOKS = {
     "torch.autograd.profiler": "profilers.of_torch",
     "torch.optim.optimizer": "marks.of_optimizers",
     "torch.nn.modules.module": "marks.of_modules",
-    "torch.utils.data.dataloader": "marks.of_data_loaders",
+    "torch.utils.data.dataloader": "loaders.of_data_loaders",
     "torch.cuda.graphs": "graphs.of_torch",
     "torch._dynamo.eval_frame": "marks.of_compiled_modules",
 }

@@ -13,8 +13,11 @@ def _load():
         loaded = ctypes.PyDLL(os.environ["CUDA_INJECTION64_PATH"])
         loaded.hone_mark.argtypes = [ctypes.c_uint32, ctypes.c_uint32]
         loaded.hone_mark.restype = None
+        loaded.hone_clock.restype = ctypes.c_int64
         loaded.hone_intern.argtypes = [ctypes.c_char_p]
         loaded.hone_intern.restype = ctypes.c_uint32
+        loaded.hone_loader.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        loaded.hone_loader.restype = None
         loaded.hone_note.argtypes = [ctypes.c_char_p]
         loaded.hone_note.restype = None
         loaded.hone_leave_device.argtypes = [ctypes.c_char_p]
@@ -48,6 +51,16 @@ def intern(text):
 def note(text):
     if _loaded:
         _loaded.hone_note(text.encode("utf-8", "replace"))
+
+
+def loader(*fields):
+    """How a data loader's epoch goes: the fields of segments::Loader."""
+    if _loaded:
+        _loaded.hone_loader((ctypes.c_int64 * len(fields))(*fields), len(fields))
+
+
+def clock():
+    return _loaded.hone_clock() if _loaded else 0
 
 
 def leave_device(reason):

@@ -1,5 +1,5 @@
 """Moments that come once a step of a PyTorch program: the optimizer has stepped, the outermost module is called, a
-batch has arrived, it asks to wait for the device. They are all that is noted in steps which are left alone, so each costs less than a microsecond.
+batch has arrived (loaders.py), it asks to wait for the device. They are all that is noted in steps which are left alone, so each costs less than a microsecond.
 
 What the program can see stays as it was: no hooks on modules (torch.compile warns of global ones, and those of a
 module are saved with it), no frames in what torch.compile traces, in tracebacks, or between a warning and the line that it
@@ -69,31 +69,6 @@ def of_optimizers(module):
 
     module.register_optimizer_step_post_hook(after_step)
     _tell_of_first(module.Optimizer, library.MARK_TRAINING)
-
-
-class _Yielded:
-    """The number of batches that a data loader's iterator has handed over, which it counts when one has arrived."""
-
-    def __init__(self):
-        self.mark, self.name, self.kind = library.mark, library.intern("DataLoader"), library.MARK_DATA
-
-    def __get__(self, instance, owner=None):
-        if instance is None:
-            return self
-        try:
-            return instance.__dict__["_num_yielded"]
-        except KeyError:
-            raise AttributeError("_num_yielded") from None
-
-    def __set__(self, instance, value):
-        instance.__dict__["_num_yielded"] = value
-        if value:
-            self.mark(self.kind, self.name)
-
-
-def of_data_loaders(module):
-    """torch.utils.data.dataloader."""
-    module._BaseDataLoaderIter._num_yielded = _Yielded()
 
 
 _MOST_CLASSES, _MOST_OBJECTS = 4, 64

@@ -286,7 +286,12 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
     tell_measured(*measured, analysis.step);
   }
   list_steps(steps, options.rank, analysis);
-  analysis.ledger = make_ledger(trace, profile, subject, lines_between_operators(trace, options.rank));
+  if (subject != Subject::kPlan)
+    analysis.loading = loading_of(trace.meta, options.rank, profile.step_ms,
+                                  profile.waiting_ms[static_cast<std::size_t>(Cause::kInput)], stalls.recur);
+  if (analysis.loading) tell_gain_of_processes(*analysis.loading, analysis.changes);
+  analysis.ledger =
+      make_ledger(trace, profile, subject, lines_between_operators(trace, options.rank), analysis.loading);
   analysis.floor_ms = profile.floor_ms;
   analysis.floor_known = profile.judged;
   analysis.operators = operator_times(trace, profile);
@@ -349,6 +354,7 @@ Result<Analysis> analyze_trace(const trace::Trace& trace, const Roofs& roofs, co
                                      : analyze_host_trace(trace, roofs, options));
   withhold_of_few_steps(trace, analysis);
   order_findings(analysis);
+  if (analysis.loading) add_figures(*analysis.loading, analysis.figures);
   if (!memory.devices.empty()) analysis.memory = std::make_shared<const MemoryFindings>(std::move(memory));
   return analysis;
 }

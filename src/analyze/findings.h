@@ -15,6 +15,7 @@
 #include "analyze/advised_changes.h"
 #include "analyze/cause.h"
 #include "analyze/effort.h"
+#include "analyze/loading.h"
 #include "core/roofs.h"
 #include "trace/operator_class.h"
 #include "trace/trace.h"
@@ -496,6 +497,7 @@ struct Analysis {
   std::vector<TopOperator> top;
   Verdict verdict;
   std::vector<Finding> findings;
+  std::optional<Loading> loading = {};  // of a step that waits for input; nothing: the recording does not say
   std::vector<ChangeGain> changes;  // of PyTorch programs: what changes that findings advise win, each alone
   std::vector<OperatorTime> operators;            // all of them
   std::vector<ElsewhereOperator> elsewhere = {};  // longest first

@@ -154,8 +154,9 @@ Arguments row_arguments(const trace::Trace& trace, const Account& account, const
 }
 
 // What advice says of the program, beside the numbers of its row.
-void add_advice(const ProgramFacts& program, bool named, Arguments& arguments) {
-  put(arguments, "batches", batch_advice(program, false));
+void add_advice(const ProgramFacts& program, const std::optional<Loading>& loading, bool named,
+                Arguments& arguments) {
+  put(arguments, "batches", loading ? loading_advice(*loading, false) : batch_advice(program, false));
   put(arguments, "kernels", cpu_kernel_advice(program));
   put(arguments, "fewer", small_operator_advice(program));
   put(arguments, "one_order", cpu_order_advice(program));
@@ -230,7 +231,7 @@ std::vector<double> samples_of(const Account& account, std::vector<double> waiti
 }  // namespace
 
 std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile& profile, Subject subject,
-                                   const LinesByCause& lines) {
+                                   const LinesByCause& lines, const std::optional<Loading>& loading) {
   std::vector<LedgerRow> ledger;
   const ProgramFacts program = facts_of(trace);
   Accounts accounts = collect(profile);
@@ -244,7 +245,7 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
     row.share = profile.step_ms > 0 ? account.ms / profile.step_ms : 0;
     if (!is_busy(cause)) row.lines = lines[static_cast<std::size_t>(cause)];
     Arguments arguments = row_arguments(trace, account, profile, cause);
-    add_advice(program, !row.lines.empty(), arguments);
+    add_advice(program, loading, !row.lines.empty(), arguments);
     row.evidence = evidence_of(rule, trace, account, profile);
     if (subject == Subject::kPlan && !is_busy(cause)) tell_waits(trace, cause, profile.step_ms, row.evidence);
     tell_lines(row.lines, row.evidence);
@@ -252,6 +253,10 @@ std::vector<LedgerRow> make_ledger(const trace::Trace& trace, const StepProfile&
                    arguments);
     row.rule = rule.id;
     row.predicted_gain_ms = gain_of(rule, account, profile);
+    if (cause == Cause::kInput && loading) {
+      row.evidence.insert(row.evidence.begin() + 1, loading_evidence(*loading));
+      if (loading->helps()) row.predicted_gain_ms = std::min(row.predicted_gain_ms, loading->gain_ms());
+    }
     row.title = fill(rule.title, arguments);
     row.caveat = fill(rule.caveat, arguments);
     row.samples_ms = samples_of(account, profile.waiting_samples_ms[static_cast<std::size_t>(cause)]);

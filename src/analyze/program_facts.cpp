@@ -5,9 +5,12 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "analyze/loading.h"
 #include "trace/link/roles.h"
 
 namespace hone::analyze {
@@ -34,16 +37,30 @@ int count_loaders(const trace::Trace& trace) {
   std::set<int64_t> mains;
   for (const auto& [rank, counts] : spans)
     mains.insert(std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first);
+  std::map<int64_t, std::pair<int64_t, int64_t>> seen;  // when a process was first sampled, and last
   std::set<int64_t> loaders;
   for (const trace::StackSample& sample : trace.stacks.samples) {
     const int64_t pid = trace.tracks[sample.track.index].pid;
-    if (mains.contains(pid) || loaders.contains(pid)) continue;
+    if (mains.contains(pid)) continue;
+    auto& [first, last] = seen.try_emplace(pid, sample.time_ns, sample.time_ns).first->second;
+    first = std::min(first, sample.time_ns);
+    last = std::max(last, sample.time_ns);
+    if (loaders.contains(pid)) continue;
     const auto loads = [&](trace::FrameId id) {
       return trace.stacks.frames[id.index].role == trace::FrameRole::kInput;
     };
     if (std::ranges::any_of(trace.stacks.python(sample), loads)) loaders.insert(pid);
   }
-  return static_cast<int>(loaders.size());
+  // An epoch's processes follow on those of the epoch before.
+  std::vector<std::pair<int64_t, int>> changes;
+  for (const int64_t pid : loaders) {
+    changes.emplace_back(seen[pid].first, 1);
+    changes.emplace_back(seen[pid].second + 1, -1);
+  }
+  std::ranges::sort(changes);
+  int alive = 0, most = 0;
+  for (const auto& [time_ns, more] : changes) most = std::max(most, alive += more);
+  return most;
 }
 
 }  // namespace
@@ -57,7 +74,8 @@ ProgramFacts facts_of(const trace::Trace& trace) {
     program.fused_update |= op.what == trace::OperatorKind::kUpdate;
   }
   program.optimizer = class_of_optimizer(trace);
-  program.loaders = count_loaders(trace);
+  const trace::LoaderEpoch* used = loader_in_use(trace.meta, 0);
+  program.loaders = used != nullptr ? used->workers : count_loaders(trace);
   return program;
 }
 

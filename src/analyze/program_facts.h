@@ -14,7 +14,8 @@ struct ProgramFacts {
   bool updates = false;  // some operator updates parameters
   bool fused_update = false;
   std::string optimizer;  // its class, "AdamW"; empty: not known
-  int loaders = 0;        // processes that prepare batches, as samples of their stacks show
+  int loaders =
+      0;  // processes that prepare batches at once: as the recorder saw them, else as samples of their stacks show
 };
 
 ProgramFacts facts_of(const trace::Trace& trace);

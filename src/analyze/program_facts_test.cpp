@@ -40,6 +40,28 @@ TEST(ProgramFacts, CountTheProcessesThatPrepareBatches) {
   EXPECT_EQ(facts_of(trace).loaders, 2);
 }
 
+TEST(ProgramFacts, CountNoProcessesOfAnEpochThatHasEnded) {
+  trace::Trace trace;
+  const trace::TrackId main = add_thread(trace, 10);
+  trace.spans.add(
+      {0, 5, main, trace.strings.intern("aten::mm"), trace::Category::kOperator, trace::kNoStep, {}, 0});
+  for (int pid = 11; pid < 19; ++pid) {
+    const trace::TrackId track = add_thread(trace, pid);
+    for (const int time : {0, 50}) {
+      add_input_sample(trace, track);
+      trace.stacks.samples.back().time_ns = time + 100 * ((pid - 11) / 4);
+    }
+  }
+  EXPECT_EQ(facts_of(trace).loaders, 4);
+}
+
+TEST(ProgramFacts, AreToldOfTheLoaderByTheRecorderThatSawIt) {
+  trace::Trace trace;
+  trace.meta.loaders = {{.loader = 3, .workers = 6, .start_ns = 5}};
+  trace.meta.marks = {{0, trace::StepMarkKind::kData, "DataLoader", 10, 1, 0}};
+  EXPECT_EQ(facts_of(trace).loaders, 6);
+}
+
 TEST(ProgramFacts, TellTheClassOfTheOptimizerByItsMarksOrItsRange) {
   trace::Trace trace;
   EXPECT_EQ(facts_of(trace).optimizer, "");

@@ -69,6 +69,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
   trial.blocked_signals = requests_to_end();
   trial.seed = options.seed;
   trial.expected_step_ms = baseline.step.ms.median;
+  if (baseline.loading) trial.epoch_steps = baseline.loading->steps_of_epoch();
   lab::ProgramExperimentOptions experiment;
   experiment.budget_s = std::max(0.0, options.budget_s - baseline_s);
   experiment.observed = observed.computed;
@@ -85,6 +86,7 @@ Status run_lab_program(const LabProgramOptions& options, Program& program) {
     trial.folder = out / kLabRuns / fmt::format("{:03}", ++runs);
     trial.changes = request.changes;
     trial.switched = request.switched;
+    trial.processes = request.processes;
     trial.direct = request.direct;
     trial.worth_measuring = request.worth_measuring;
     trial.patience_s = request.patience_s;

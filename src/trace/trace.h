@@ -25,6 +25,7 @@
 #include "trace/kernel_counters.h"
 #include "trace/kernel_family.h"
 #include "trace/kernel_samples.h"
+#include "trace/loader_epochs.h"
 #include "trace/operator_class.h"
 #include "trace/operator_kind.h"
 #include "trace/stacks.h"
@@ -169,6 +170,7 @@ struct Meta {
   std::vector<StepMark> marks = {};
   std::vector<BlockSteps> block_steps = {};
   std::vector<SampledStep> sampled_steps = {};
+  std::vector<LoaderEpoch> loaders = {};  // by rank and start; of a recorder inside the program alone
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

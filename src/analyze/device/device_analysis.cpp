@@ -353,6 +353,8 @@ Result<Analysis> analyze_device_trace(const trace::Trace& trace, const Roofs& ro
   analysis.ledger = std::move(diagnosis.ledger);
   analysis.findings = std::move(diagnosis.findings);
   analysis.changes = change_gains(study, accounts, gains);
+  analysis.loading = std::move(diagnosis.loading);
+  if (analysis.loading) tell_gain_of_processes(*analysis.loading, analysis.changes);
   analysis.verdict = std::move(diagnosis.verdict);
   analysis.operators = std::move(tables.operators);
   analysis.top = std::move(tables.top);

@@ -40,7 +40,7 @@ constexpr Change kChanges[] = {
     {"compile_max_autotune", "torch.compile that tries kernels", "compile", Effect::kRounding, true, true,
      "compile"},
     {"sdpa_cudnn", "attention by cuDNN", "", Effect::kRounding, true, true},
-    {"workers", "batches prepared in other processes", "", Effect::kOrder, false},
+    {kWorkers, "batches prepared in other processes", "", Effect::kOrder, false},
     {"pin_memory", "batches in pinned memory", "", Effect::kNone, true},
     {"non_blocking", "copies that the host does not wait for", "", Effect::kNone, true, true},
     {"larger_batch", "batches of twice as many samples", "", Effect::kTraining, false, false, {}, 2},
@@ -92,15 +92,39 @@ std::vector<Candidate> candidates(const analyze::Analysis& baseline, int process
   for (Candidate& each : found)
     for (const analyze::ChangeGain& gain : baseline.changes)
       if (gain.change == each.change->name) each.predicted_gain_ms = gain.predicted_gain_ms;
-  for (Candidate& each : found)
-    if (each.change->name == "workers")
+  for (Candidate& each : found) {
+    if (each.change->name != kWorkers) continue;
+    each.loading = baseline.loading;
+    if (!each.loading)
       each.predicted_gain_ms = gain_of_processes(each.predicted_gain_ms, baseline.step.ms.median, processes);
+  }
   std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
     const bool a_is_last = a.change->effect == Effect::kTraining,
                b_is_last = b.change->effect == Effect::kTraining;
     return a_is_last != b_is_last ? b_is_last : a.predicted_gain_ms > b.predicted_gain_ms;
   });
   return found;
+}
+
+std::optional<Candidate> more_processes(const Candidate& kept, double speedup, double least_gain) {
+  constexpr double kStillWaits = 0.1;  // of the step
+  constexpr int kFactor = 2;
+  if (!kept.loading || speedup <= 0) return std::nullopt;
+  Candidate more = kept;
+  analyze::Loading& loading = *more.loading;
+  const double rest_ms = loading.step_ms - loading.wait_ms;
+  loading.now = loading.advised;
+  loading.step_ms /= speedup;
+  loading.wait_ms = loading.step_ms - rest_ms;
+  if (loading.wait_ms < kStillWaits * loading.step_ms) return std::nullopt;
+  loading.times = analyze::fitted(loading.now, loading.times, loading.wait_ms / loading.batches_a_step,
+                                  analyze::first_share(loading.now));
+  loading.advised.workers = std::min(kFactor * loading.now.workers,
+                                     analyze::most_workers(loading.now, loading.times, loading.cpus));
+  more.predicted_gain_ms = loading.gain_ms();
+  if (more.predicted_gain_ms < least_gain * loading.step_ms) return std::nullopt;
+  more.because = "batches are still waited for";
+  return more;
 }
 
 bool may_convolve(const analyze::Analysis& baseline) {

@@ -2,6 +2,7 @@
 // advise it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ struct Change {
   bool of_convolutions = false;  // means nothing to a program without
 };
 
+// The change whose processes are as many as is foretold to be best (TrialOptions::processes).
+inline constexpr std::string_view kWorkers = "workers";
+
 std::span<const Change> known_changes();
 const Change* find_change(std::string_view name);
 
@@ -44,14 +48,22 @@ struct Candidate {
   double predicted_gain_ms = 0;  // of the step, by the finding; 0: none was predicted
   std::string because;           // the finding's title; empty: none advises it
   bool unasked = false;          // no finding advises it
+  // Of `workers`: how the program's data loader is known to work.
+  std::optional<analyze::Loading> loading = {};
 };
 
-// How many processes the change `workers` gives a data loader on this machine (MOST_WORKERS of python/hone_apply/loaders.py).
+// How many processes the change `workers` gives a data loader on this machine where nothing is known of how that works
+// (MOST_WORKERS of python/hone_apply/loaders.py).
 int loader_processes();
 
 // Those to try, the largest prediction first, and after them what is offered only: it is measured on top of what is kept. A change that several findings advise is predicted to win what they do
-// together, but no more than the step; batches of so many `processes` still take the loader's own time ÷ processes each.
+// together, but no more than the step; where nothing is known of the loader, batches of so many
+// `processes` still take its own time ÷ processes each.
 std::vector<Candidate> candidates(const analyze::Analysis& baseline, int processes = loader_processes());
+
+// Of `kept`, which is `workers` and made the program that much faster: with more processes, where batches are still waited for by what that
+// measured, and more would win `least_gain` of the step. Nothing: they would not, or not enough is known.
+std::optional<Candidate> more_processes(const Candidate& kept, double speedup, double least_gain);
 
 // Those of no finding that are worth a look, where changes are switched anyway.
 std::vector<Candidate> unasked_candidates(const std::vector<Candidate>& found, bool on_device,

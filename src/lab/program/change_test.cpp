@@ -63,6 +63,20 @@ TEST(Candidates, PredictOfWorkersNoMoreThanTheyCanMakeReady) {
   EXPECT_EQ(predicted(8), 80);
 }
 
+// What the loader was simulated to win is nobody's to cut again.
+TEST(Candidates, PredictOfWorkersWhatTheLoaderIsKnownToWin) {
+  analyze::Analysis baseline;
+  baseline.device = "NVIDIA H100";
+  baseline.step.ms = {100, 99, 101};
+  baseline.findings = {finding("input_waits", analyze::Cause::kInput, 80)};
+  baseline.loading = analyze::Loading();
+  baseline.changes = {{"workers", 23}};
+  const std::vector<Candidate> found = candidates(baseline, 2);
+  ASSERT_EQ(found.front().change->name, "workers");
+  EXPECT_EQ(found.front().predicted_gain_ms, 23);
+  EXPECT_TRUE(found.front().loading);
+}
+
 // What is switched in C++ but not in Python would be run in vain.
 TEST(Changes, ThatSwitchCanBeSwitchedThere) {
   int switches = 0, methods = 0;

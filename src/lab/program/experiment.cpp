@@ -44,6 +44,8 @@ class ProgramLoop {
 
   Result<ProgramExperiment> run() {
     if (candidates_.empty()) return std::move(result_);
+    for (const Candidate& each : candidates_)
+      if (each.loading) processes_ = each.loading->advised.workers;
     HONE_CHECK(baseline());
     if (result_.why_nothing.empty()) {
       HONE_CHECK(try_what_wins_most());
@@ -75,6 +77,8 @@ class ProgramLoop {
   Result<Trial> run_once(TrialRequest request) {
     request.patience_s = patience();
     request.marks_within_s = marks_within_s(request);
+    if (request.processes == 0) request.processes = processes_;
+    const int processes = request.processes;
     const std::vector<std::string> changes = request.changes, switched = request.switched;
     HONE_ASSIGN(Trial done, run_trial_(request));
     result_.runs.push_back({changes, switched, done.seconds, done.first_step_s, done.ended_s, done.step_ms});
@@ -83,15 +87,17 @@ class ProgramLoop {
     if (!done.measured()) return done;  // ended early: what was before is near in time all the same
     runs_s_.push_back(done.seconds);
     first_step_s_ = std::max(first_step_s_, done.first_step_s);
-    noise_.add(changes, done.step_ms);
+    noise_.add(variant(changes, processes), done.step_ms);
     if (changes.empty()) result_.unchanged_ms.push_back(done.step_ms);
-    last_ = LastRun{changes, done.step_ms};
+    last_ = LastRun{variant(changes, processes), done.step_ms};
     return done;
   }
 
   // With a change that `tried` is about, which is ended early where it is dropped for what it did or computed.
-  Result<Trial> trial(const std::vector<std::string>& changes, TriedChange* tried = nullptr) {
+  Result<Trial> trial(const std::vector<std::string>& changes, TriedChange* tried = nullptr,
+                      int processes = 0) {
     TrialRequest request{changes};
+    request.processes = processes;
     if (tried != nullptr)
       request.worth_measuring = [this, changes, tried](const Trial& so_far) {
         return acceptance_.is_sound(so_far, changes, *tried);
@@ -99,9 +105,16 @@ class ProgramLoop {
     return run_once(std::move(request));
   }
 
+  // Runs of equal variants are runs of the same.
+  static std::vector<std::string> variant(std::vector<std::string> changes, int processes) {
+    if (std::find(changes.begin(), changes.end(), kWorkers) != changes.end())
+      changes.push_back(fmt::format("{} processes", processes));
+    return changes;
+  }
+
   // The step of the run before, where that had just these changes: half of a pair.
   std::optional<double> last_step(const std::vector<std::string>& changes) {
-    if (!last_ || last_->changes != changes) return std::nullopt;
+    if (!last_ || last_->variant != variant(changes, processes_)) return std::nullopt;
     return last_->step_ms;
   }
 
@@ -287,11 +300,14 @@ class ProgramLoop {
   }
 
   Candidate drop(const std::string& name, const std::pair<Outcome, std::string>& why) {
-    const auto tried = std::find_if(result_.changes.begin(), result_.changes.end(),
-                                    [&](const auto& each) { return each.candidate.change->name == name; });
-    tried->outcome = why.first;
-    tried->why = why.second;
-    return tried->candidate;
+    Candidate dropped;
+    for (TriedChange& tried : result_.changes) {
+      if (tried.candidate.change->name != name) continue;
+      tried.outcome = why.first;
+      tried.why = why.second;
+      dropped = tried.candidate;
+    }
+    return dropped;
   }
 
   bool is_kept(const TriedChange& tried) const {
@@ -306,7 +322,7 @@ class ProgramLoop {
       result_.changes.push_back(tried);
       if (tried.outcome == Outcome::kKept) {
         kept_.emplace_back(tried.candidate.change->name);
-        return {};
+        return tried.candidate.change->name == kWorkers ? try_more_processes(tried) : Status();
       }
       const bool decided = tried.outcome != Outcome::kNotTried && tried.outcome != Outcome::kUndecided;
       if (!decided || candidate.change->instead.empty()) return {};
@@ -321,7 +337,23 @@ class ProgramLoop {
                        [&](const TriedChange& tried) { return tried.candidate.change == &change; });
   }
 
-  Result<TriedChange> try_change(const Candidate& candidate) {
+  // Once: where batches are still waited for, and by that wait more processes would win.
+  Status try_more_processes(const TriedChange& kept) {
+    const auto more = more_processes(kept.candidate, kept.runs.speedup(), options_.least_gain);
+    if (!more) return {};
+    HONE_ASSIGN(TriedChange tried, try_change(*more, more->loading->advised.workers));
+    if (tried.outcome == Outcome::kKept) {
+      processes_ = more->loading->advised.workers;
+      // These lines take the place of those.
+      for (TriedChange& each : result_.changes)
+        if (each.candidate.change == tried.candidate.change) each.edits.clear();
+    }
+    result_.changes.push_back(std::move(tried));
+    return {};
+  }
+
+  // `more`: processes of the change `workers`, which is kept already with fewer; 0: a change that is not in force yet.
+  Result<TriedChange> try_change(const Candidate& candidate, int more = 0) {
     TriedChange tried;
     tried.candidate = candidate;
     // Pairs that could not be finished are not begun; what is clearly slower needs one.
@@ -334,8 +366,8 @@ class ProgramLoop {
     noise_.begin_phase();
     for (int pair = 0; pair < options_.most_pairs; ++pair) {
       what_ = fmt::format("{}, pair {} of runs", candidate.change->title, pair + 1);
-      HONE_ASSIGN(const bool more, one_pair(name, pair, tried));
-      if (!more) return tried;
+      HONE_ASSIGN(const bool go_on, one_pair(name, pair, tried, more));
+      if (!go_on) return tried;
       if (is_decided(tried.runs) || !has_time_for(2)) break;
     }
     judge(tried);
@@ -343,18 +375,17 @@ class ProgramLoop {
   }
 
   // A pair of runs, in an order that alternates; the run before the first is half of it where it can be. False: the change is decided.
-  Result<bool> one_pair(const std::string& name, int pair, TriedChange& tried) {
-    std::optional<double> before_ms = pair == 0 ? last_step(kept_) : std::nullopt;
-    const std::optional<double> reused = before_ms;
-    std::optional<double> after_ms;
+  Result<bool> one_pair(const std::string& name, int pair, TriedChange& tried, int more) {
+    const double reused_ms = pair == 0 ? last_step(kept_).value_or(0) : 0;  // 0: not measured yet
+    double before_ms = reused_ms, after_ms = 0;
     const auto is_clearly_slower = [&] {
-      return before_ms && after_ms && is_hopeless({{*before_ms}, {*after_ms}, false});
+      return before_ms > 0 && after_ms > 0 && is_hopeless({{before_ms}, {after_ms}, false});
     };
     for (const bool changed : {pair % 2 == 0, pair % 2 == 1}) {
       // Of a machine that has got slower since no change is to blame: that takes another run.
-      if (!changed && before_ms && !is_clearly_slower()) continue;
-      const std::vector<std::string> in_force = changed ? kept_with(name) : kept_;
-      HONE_ASSIGN(const Trial done, changed ? trial(in_force, &tried) : trial(in_force));
+      if (!changed && before_ms > 0 && !is_clearly_slower()) continue;
+      const std::vector<std::string> in_force = changed && more == 0 ? kept_with(name) : kept_;
+      HONE_ASSIGN(const Trial done, changed ? trial(in_force, &tried, more) : trial(in_force));
       if (changed && !acceptance_.accept(done, in_force, tried)) return false;
       if (!goes_on()) {
         tried.why = "interrupted";
@@ -367,9 +398,9 @@ class ProgramLoop {
       }
       (changed ? after_ms : before_ms) = done.step_ms;
     }
-    if (before_ms == reused) noise_.add(kept_, *reused);
-    tried.runs.before_ms.push_back(*before_ms);
-    tried.runs.after_ms.push_back(*after_ms / tried.candidate.change->samples);
+    if (before_ms == reused_ms) noise_.add(variant(kept_, processes_), reused_ms);
+    tried.runs.before_ms.push_back(before_ms);
+    tried.runs.after_ms.push_back(after_ms / tried.candidate.change->samples);
     return true;
   }
 
@@ -429,7 +460,10 @@ class ProgramLoop {
 
   // One change that was measured in runs against the unchanged program has been measured as a whole.
   bool is_measured_already() {
-    if (kept_.size() != 1) return false;
+    if (kept_.size() != 1 ||
+        std::count_if(result_.changes.begin(), result_.changes.end(),
+                      [](const auto& each) { return each.outcome == Outcome::kKept; }) != 1)
+      return false;
     for (const TriedChange& tried : result_.changes)
       if (tried.outcome == Outcome::kKept && !tried.runs.within_one_run) {
         result_.together = tried.runs;
@@ -470,7 +504,7 @@ class ProgramLoop {
       before = last_step(nothing);
       after = last_step(kept_);
       if (before) noise_.add(nothing, *before);
-      if (after) noise_.add(kept_, *after);
+      if (after) noise_.add(variant(kept_, processes_), *after);
     }
     for (const bool changed : {pair % 2 == 1, pair % 2 == 0}) {
       std::optional<double>& step_ms = changed ? after : before;
@@ -488,7 +522,7 @@ class ProgramLoop {
   }
 
   struct LastRun {
-    std::vector<std::string> changes;
+    std::vector<std::string> variant;
     double step_ms = 0;
   };
 
@@ -500,6 +534,7 @@ class ProgramLoop {
   Acceptance acceptance_;
   RunNoise noise_;
   std::vector<std::string> kept_;
+  int processes_ = 0;  // of the change `workers`, wherever it is in force
   std::string what_;
   std::vector<double> runs_s_;  // that were measured
   double first_step_s_ = 0;     // of these, the longest

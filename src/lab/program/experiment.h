@@ -25,6 +25,7 @@ struct TrialRequest {
   std::function<bool(const Trial&)> worth_measuring = {};
   double patience_s = 300;
   double marks_within_s = 300;  // two of its steps
+  int processes = 0;            // as TrialOptions
 };
 using RunTrial = std::function<Result<Trial>(const TrialRequest&)>;
 

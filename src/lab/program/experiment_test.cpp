@@ -498,6 +498,65 @@ TEST(ProgramLoop, MeasuresAsAWholeNoSecondTimeWhatWasMeasuredAgainstTheUnchanged
   EXPECT_EQ(result.changed.losses.size(), 10u);
 }
 
+// A program of which `processes` for its loader decide what a step takes.
+struct LoadingProgram {
+  std::map<int, double> factor_of;
+  MadeUpProgram program = {};
+  std::vector<int> processes = {};
+
+  RunTrial runner() {
+    return [this](const TrialRequest& request) {
+      const bool changed =
+          std::find(request.changes.begin(), request.changes.end(), kWorkers) != request.changes.end();
+      program.factors = {{"workers", factor_of[request.processes]}};
+      if (changed) processes.push_back(request.processes);
+      return program.runner()(request);
+    };
+  }
+};
+
+Candidate of_loader(const analyze::LoaderSetup& now, double prepare_ms) {
+  analyze::Loading loading;
+  loading.now = now;
+  loading.cpus = 64;
+  loading.times = {.prepare_ms = prepare_ms, .consume_ms = 40};
+  loading.step_ms = analyze::batch_ms(now, loading.times);
+  loading.wait_ms = loading.step_ms - 40;
+  loading.advised = analyze::best_setup(now, loading.times, loading.cpus);
+  Candidate candidate{find_change(kWorkers), loading.gain_ms(), "because"};
+  candidate.loading = loading;
+  return candidate;
+}
+
+TEST(ProgramLoop, TriesMoreProcessesOnceWhereBatchesAreStillWaitedFor) {
+  const Candidate candidate = of_loader({1, 2, true, -1}, 100);
+  ASSERT_EQ(candidate.loading->advised.workers, 3);
+  LoadingProgram program{.factor_of = {{3, 0.7}, {6, 0.41}}};  // slower than foretold
+  const auto result = run_program_experiment({candidate}, program.runner(), {});
+  ASSERT_TRUE(result.ok());
+  ASSERT_EQ(result->changes.size(), 2u);
+  EXPECT_EQ(result->changes[0].outcome, Outcome::kKept);
+  EXPECT_EQ(result->changes[1].outcome, Outcome::kKept);
+  EXPECT_GT(result->changes[1].candidate.predicted_gain_ms, 10);
+  EXPECT_NEAR(result->together.speedup(), 1 / 0.41, 0.1) << "what is told of all is that of six";
+  EXPECT_EQ(program.processes.back(), 6);
+}
+
+TEST(ProgramLoop, TriesNoMoreProcessesWhereTheFirstOnesKeepUp) {
+  LoadingProgram program{.factor_of = {{3, 0.4}, {6, 0.2}}};
+  const auto result = run_program_experiment({of_loader({1, 2, true, -1}, 100)}, program.runner(), {});
+  EXPECT_EQ(result->changes.size(), 1u);
+}
+
+// Eight batches an epoch, each with a process of its own: what is left is the wait for the first.
+TEST(ProgramLoop, TriesNoMoreProcessesThanAnEpochHasBatches) {
+  const Candidate candidate = of_loader({4, 2, true, 8}, 400);
+  LoadingProgram program{.factor_of = {{candidate.loading->advised.workers, 0.8}}};
+  const auto result = run_program_experiment({candidate}, program.runner(), {});
+  EXPECT_EQ(result->changes.size(), 1u);
+  EXPECT_EQ(candidate.loading->advised.workers, 8);
+}
+
 TEST(PairedRuns, AreComparedByTheirRatios) {
   const PairedRuns runs{{100, 110}, {50, 100}, false};
   EXPECT_NEAR(runs.speedup(), std::sqrt(2 * 1.1), 1e-9);

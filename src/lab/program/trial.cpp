@@ -1,6 +1,7 @@
 #include "lab/program/trial.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <sstream>
@@ -23,6 +24,7 @@ constexpr const char* kRequestFile = "apply.json";
 constexpr const char* kLogFile = "apply.jsonl";
 constexpr const char* kOrdersFile = "orders.json";
 constexpr std::size_t kStretch = 10;  // steps
+constexpr int kEpochsTimed = 3;       // where they are short
 
 std::optional<Edit> edit_of(const Json& entry) {
   const auto found = entry.find("edit");
@@ -78,6 +80,7 @@ Status write_request(const TrialOptions& options, const StepCounts& counts) {
                   {"seed", options.seed},
                   {"losses", counts.compared},
                   {"log", std::filesystem::absolute(options.folder / kLogFile).string()}};
+  if (options.processes > 0) request["processes"] = options.processes;
   if (!options.switched.empty())
     request["switch"] = {{"changes", options.switched},
                          {"orders", std::filesystem::absolute(options.folder / kOrdersFile).string()},
@@ -95,6 +98,22 @@ std::vector<std::pair<std::string, std::string>> request_environment(const std::
 Status write_order(const TrialOptions& options, const SwitchOrder& order) {
   const Json text = {{"number", order.number}, {"try", order.tried}, {"in_force", order.in_force}};
   return write_file((options.folder / kOrdersFile).string(), text.dump());
+}
+
+// Where epochs are short, whole ones: so each block has as many beginnings, and what is timed has some.
+StepCounts counts_of(const TrialOptions& options) {
+  constexpr double kLongestBlock_ms = 1500, kLongestTimed_ms = 6000;
+  constexpr double kBlock_ms = 300;  // as python/hone_apply/switching.py has it
+  StepCounts counts = step_counts(options.expected_step_ms);
+  const double epoch_ms = options.epoch_steps * options.expected_step_ms;
+  if (epoch_ms <= 0) return counts;
+  if (epoch_ms <= kLongestBlock_ms) {
+    const double steps = std::max<double>(counts.block, kBlock_ms / options.expected_step_ms);
+    counts.block = options.epoch_steps * static_cast<int>(std::ceil(steps / options.epoch_steps));
+  }
+  if (kEpochsTimed * epoch_ms <= kLongestTimed_ms)
+    counts.timed = std::max(counts.timed, kEpochsTimed * options.epoch_steps);
+  return counts;
 }
 
 // Asks for orders and hands them on. True: the run has done its work.
@@ -137,12 +156,15 @@ StepCounts step_counts(double expected_step_ms) {
   return {};
 }
 
-double typical_step(const std::vector<double>& steps_ms) {
+double typical_step(const std::vector<double>& steps_ms, int epoch_steps) {
   if (steps_ms.empty()) return 0;
+  const auto epoch = static_cast<std::size_t>(std::max(0, epoch_steps));
+  std::size_t stretch = kStretch;
+  if (epoch > 1 && static_cast<std::size_t>(kEpochsTimed) * epoch <= steps_ms.size()) stretch = epoch;
   std::vector<double> means;
-  for (std::size_t at = 0; at + kStretch <= steps_ms.size() || means.empty(); at += kStretch) {
+  for (std::size_t at = 0; at + stretch <= steps_ms.size() || means.empty(); at += stretch) {
     const auto begin = steps_ms.begin() + static_cast<std::ptrdiff_t>(at);
-    const std::size_t count = std::min(kStretch, steps_ms.size() - at);
+    const std::size_t count = std::min(stretch, steps_ms.size() - at);
     means.push_back(std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(count), 0.0) /
                     static_cast<double>(count));
   }
@@ -182,7 +204,7 @@ Trial what_was_computed(const std::filesystem::path& folder) {
 
 Result<Trial> run_trial(const TrialOptions& options) {
   HONE_CHECK(make_folder(options.folder));
-  const StepCounts counts = step_counts(options.expected_step_ms);
+  const StepCounts counts = counts_of(options);
   HONE_CHECK(write_request(options, counts));
   observe::TimedRunOptions timed;
   timed.folder = options.folder;
@@ -204,7 +226,7 @@ Result<Trial> run_trial(const TrialOptions& options) {
   HONE_ASSIGN(observe::TimedRun run, observe::time_steps(timed));
   Trial trial;
   trial.steps_ms = std::move(run.steps_ms);
-  trial.step_ms = typical_step(trial.steps_ms);
+  trial.step_ms = typical_step(trial.steps_ms, options.epoch_steps);
   trial.why_none = std::move(run.why_none);
   trial.exit_status = run.exit_status;
   trial.seconds = run.seconds;

@@ -49,8 +49,11 @@ struct TrialOptions {
   observe::RecorderFiles recorder;
   std::vector<int> blocked_signals;
   std::vector<std::string> changes;
+  int processes = 0;  // that the change `workers` gives data loaders; 0: as many as it thinks fit
   uint64_t seed = 1;
   double expected_step_ms = 0;  // 0: not known
+  // After how many steps the program begins another epoch, which it waits for; 0: not known, or it does not.
+  int epoch_steps = 0;
   double warm_up_s = 1.5, measured_s = 4, patience_s = 300;
   double marks_within_s = 300;  // as observe::TimedRunOptions
   std::function<bool()> keep_going;
@@ -89,8 +92,9 @@ struct Trial {
   const AppliedChange* said(const std::string& change) const;
 };
 
-// The median over stretches of ten steps of their means: what comes every few steps is in it, one pause is not.
-double typical_step(const std::vector<double>& steps_ms);
+// The median over stretches of ten steps of their means: what comes every few steps is in it, one pause is not. Where epochs are known,
+// stretches are whole ones, as long as there are three.
+double typical_step(const std::vector<double>& steps_ms, int epoch_steps = 0);
 
 // Errors: the program cannot be started; the folder cannot be written.
 Result<Trial> run_trial(const TrialOptions& options);

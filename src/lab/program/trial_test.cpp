@@ -45,6 +45,15 @@ TEST(TypicalStep, CountsWhatComesEveryFewStepsAndNotOnePause) {
   EXPECT_DOUBLE_EQ(typical_step({}), 0);
 }
 
+// Stretches of ten of these have one beginning of an epoch or two.
+TEST(TypicalStep, IsThatOfWholeEpochsWhereTheseAreKnown) {
+  std::vector<double> steps(80, 50);
+  for (std::size_t i = 3; i < steps.size(); i += 8) steps[i] = 450;
+  EXPECT_DOUBLE_EQ(typical_step(steps, 8), 100);
+  EXPECT_DOUBLE_EQ(typical_step(steps), 90);
+  EXPECT_DOUBLE_EQ(typical_step(steps, 40), typical_step(steps)) << "two epochs are too few";
+}
+
 // Each rank has a batch, and so a loss, of its own; a change that one of them refuses is not in force.
 TEST(Trials, OfSeveralRanksHaveTheLossesAndEditsOfTheFirst) {
   Trial trial;

@@ -1,5 +1,6 @@
 #include "observe/inject/host_api.h"
 
+#include <cstring>
 #include <string_view>
 
 #include "observe/inject/recorder.h"
@@ -102,6 +103,15 @@ void hone_sample(int64_t tid, uint32_t kind, const uint32_t* frames, uint32_t co
   for (uint32_t i = 0; i < count; ++i) record.frames[i] = frames[i];
   if (!log->queue.append(&record, record.sample.head.bytes))
     log->dropped.fetch_add(1, std::memory_order_relaxed);
+}
+
+void hone_loader(const int64_t* fields, size_t count) {
+  constexpr size_t kFields = (sizeof(segments::Loader) - sizeof(segments::Head)) / sizeof(int64_t);
+  ThreadLog* log = log_of_recording_thread();
+  if (!log || !fields || count != kFields) return;
+  segments::Loader record = segments::with_head(segments::Loader{});
+  std::memcpy(&record.start_ns, fields, count * sizeof(int64_t));
+  log->add(record);
 }
 
 void hone_note(const char* text) {

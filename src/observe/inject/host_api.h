@@ -52,6 +52,10 @@ HONE_HOST_API void hone_range(uint32_t kind, uint32_t name, uint32_t inputs, int
 // The stack of a thread (segments::StackKind) now: names "function (file:line)", innermost first.
 HONE_HOST_API void hone_sample(int64_t tid, uint32_t kind, const uint32_t* frames, uint32_t count);
 
+// How a data loader's epoch goes: the fields of segments::Loader behind its head, in that order; written in every mode until
+// kFinished. Another number of fields than this version's is not written.
+HONE_HOST_API void hone_loader(const int64_t* fields, size_t count);
+
 // A line for the reader of the report: what could not be recorded, and why.
 HONE_HOST_API void hone_note(const char* text);
 

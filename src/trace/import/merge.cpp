@@ -276,6 +276,8 @@ void add_turns(Meta&& meta, int rank, int64_t shift_ns, Meta& into) {
   add_by_rank(std::move(meta.marks), rank, shift_ns, into.marks,
               [](StepMark& mark, int64_t ns) { mark.time_ns += ns; });
   add_by_rank(std::move(meta.block_steps), rank, shift_ns, into.block_steps, [](BlockSteps&, int64_t) {});
+  add_by_rank(std::move(meta.loaders), rank, shift_ns, into.loaders,
+              [](LoaderEpoch& epoch, int64_t ns) { epoch.start_ns += ns; });
 }
 
 void add_meta(Meta&& meta, int rank, const std::string& source, bool several, Meta& into) {

@@ -98,6 +98,26 @@ Annotation from_block_steps(const BlockSteps& steps) {
               }}};
 }
 
+Annotation from_loader(const LoaderEpoch& epoch) {
+  return {"", Annotation::Dict{{
+                  integer("rank", epoch.rank),
+                  integer("loader", epoch.loader),
+                  integer("workers", epoch.workers),
+                  integer("prefetch", epoch.prefetch),
+                  integer("persistent", epoch.persistent ? 1 : 0),
+                  integer("forked", epoch.forked ? 1 : 0),
+                  integer("batches", epoch.batches),
+                  integer("batch_size", epoch.batch_size),
+                  integer("start_ns", epoch.start_ns),
+                  integer("delivered", epoch.delivered),
+                  integer("starting_ns", epoch.starting_ns),
+                  integer("ending_ns", epoch.ending_ns),
+                  integer("cpu_ns", epoch.cpu_ns),
+                  integer("cpus", epoch.cpus),
+                  integer("cores", epoch.cores),
+              }}};
+}
+
 Annotation from_sampled_step(const SampledStep& step) {
   return {"", Annotation::Dict{{
                   integer("rank", step.rank),
@@ -128,6 +148,7 @@ Annotation from_meta(const Meta& meta) {
                       list("marks", meta.marks, from_mark),
                       list("block_steps", meta.block_steps, from_block_steps),
                       list("sampled_steps", meta.sampled_steps, from_sampled_step),
+                      list("loaders", meta.loaders, from_loader),
                   }}};
 }
 
@@ -272,6 +293,29 @@ BlockSteps to_block_steps(const Annotation& from) {
   return steps;
 }
 
+LoaderEpoch to_loader(const Annotation& from) {
+  const auto small = [&](const char* name) {
+    return static_cast<int32_t>(std::clamp<int64_t>(from.integer(name), 0, INT32_MAX));
+  };
+  LoaderEpoch epoch;
+  epoch.rank = static_cast<int>(from.integer("rank"));
+  epoch.loader = small("loader");
+  epoch.workers = small("workers");
+  epoch.prefetch = small("prefetch");
+  epoch.persistent = from.integer("persistent") != 0;
+  epoch.forked = from.integer("forked") != 0;
+  epoch.batches = from.integer("batches");
+  epoch.batch_size = from.integer("batch_size");
+  epoch.start_ns = from.integer("start_ns");
+  epoch.delivered = from.integer("delivered");
+  epoch.starting_ns = from.integer("starting_ns");
+  epoch.ending_ns = from.integer("ending_ns");
+  epoch.cpu_ns = from.integer("cpu_ns");
+  epoch.cpus = small("cpus");
+  epoch.cores = small("cores");
+  return epoch;
+}
+
 Meta to_meta(const Annotation& from) {
   Meta meta;
   meta.producer = from.text("producer");
@@ -291,6 +335,7 @@ Meta to_meta(const Annotation& from) {
   for (const Annotation& block : from.items("blocks")) meta.blocks.push_back(to_block(block));
   for (const Annotation& mark : from.items("marks")) meta.marks.push_back(to_mark(mark));
   for (const Annotation& steps : from.items("block_steps")) meta.block_steps.push_back(to_block_steps(steps));
+  for (const Annotation& epoch : from.items("loaders")) meta.loaders.push_back(to_loader(epoch));
   for (const Annotation& step : from.items("sampled_steps"))
     meta.sampled_steps.push_back(
         {static_cast<int>(step.integer("rank")), step.integer("start_ns"), step.integer("end_ns")});

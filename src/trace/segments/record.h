@@ -73,6 +73,7 @@ enum class Kind : uint16_t {
   // In segments again.
   kDeviceSamples,
   kSampledInstruction,
+  kLoader,
 };
 
 // Before each record.
@@ -341,6 +342,23 @@ struct StallSamples {
   uint32_t samples = 0;
 };
 
+// A data loader's epoch: written once it has begun, and again as batches come; the last of an epoch counts. -1: not known.
+struct Loader {
+  Head head;
+  int64_t start_ns = 0;  // when the epoch was asked for
+  int64_t loader = 0;    // counts those of the process
+  int64_t workers = 0;   // processes that prepare batches
+  int64_t prefetch = 0;  // batches that each may be ahead
+  int64_t persistent = 0, forked = 0;
+  int64_t batches = -1;         // of an epoch
+  int64_t batch_size = -1;      // samples
+  int64_t delivered = 0;        // batches so far
+  int64_t starting_ns = 0;      // of the processes; 0: they were there
+  int64_t ending_ns = 0;        // of those of the epoch before
+  int64_t cpu_ns = 0;           // of all of them so far
+  int64_t cpus = 0, cores = 0;  // that the process may use
+};
+
 // A process of the program, before the first record of it.
 struct HostProcess {
   Head head;
@@ -441,6 +459,8 @@ template <>
 inline constexpr Kind kKindOf<DeviceSamples> = Kind::kDeviceSamples;
 template <>
 inline constexpr Kind kKindOf<SampledInstruction> = Kind::kSampledInstruction;
+template <>
+inline constexpr Kind kKindOf<Loader> = Kind::kLoader;
 
 template <typename Record>
 inline constexpr bool kIsRecord = std::is_trivially_copyable_v<Record> &&
@@ -451,7 +471,7 @@ static_assert(kIsRecord<Name> && kIsRecord<Process> && kIsRecord<Thread> && kIsR
               kIsRecord<GraphNode> && kIsRecord<Memory> && kIsRecord<Sample> && kIsRecord<Dropped> &&
               kIsRecord<Note> && kIsRecord<Counters> && kIsRecord<HostProcess> && kIsRecord<HostFrame> &&
               kIsRecord<HostSample> && kIsRecord<HostUse> && kIsRecord<DeviceSamples> &&
-              kIsRecord<SampledInstruction>);
+              kIsRecord<SampledInstruction> && kIsRecord<Loader>);
 static_assert(sizeof(Head) == 8 && sizeof(FileHeader) == 56 && sizeof(Kernel) == 112 &&
               sizeof(CounterValue) == 16 && sizeof(DeviceSample) == 16 && sizeof(SampledInstruction) == 72 &&
               sizeof(StallSamples) == 8);

@@ -48,6 +48,8 @@ class RandomTrace {
                   {0, StepMarkKind::kApiCall, "", 800, 42, 0},
                   {1, StepMarkKind::kData, "the \"loader\"", 15, 42, 1}};
     meta.sampled_steps = {{1, 100, 300}, {1, 300, 400}};
+    meta.loaders = {{0, 1, 4, 2, false, true, 8, 64, -70, 8, 90, 40, 5000, 16, 8},
+                    {1, 0, 0, 0, true, false, -1, -1, 12, 3, 0, 0, 0, 0, 0}};
     meta.block_steps = {{0, 3, BlockMode::kTimeline, 8, 1.25e6, true},
                         {0, 4, BlockMode::kLeftAlone, 7.5, 1e6}};
   }

@@ -17,6 +17,7 @@
 #include "analyze/device/ranks.h"
 #include "analyze/device/rules/tables.h"
 #include "analyze/host_lines.h"
+#include "analyze/loading.h"
 #include "analyze/program_facts.h"
 #include "analyze/rules.h"
 #include "core/units.h"
@@ -69,6 +70,9 @@ class Diagnoser {
         program_(traits_of(study, gains)),
         facts_(facts_of(*study.trace)) {
     if (accounts[static_cast<std::size_t>(Cause::kBubble)].ms > 0) bubble_ = gains.bubble_gain();
+    loading_ = loading_of(study.trace->meta, study.timelines[study.headline].rank, step(),
+                          accounts[static_cast<std::size_t>(Cause::kInput)].ms,
+                          study.timelines[study.headline].stalls.recur);
     lines_ =
         lines_of_idle_host(*study.trace, study.timelines[study.headline], study.activities[study.headline]);
   }
@@ -90,6 +94,7 @@ class Diagnoser {
         [](const Finding& a, const Finding& b) { return a.predicted_gain_ms > b.predicted_gain_ms; });
     diagnosis_.verdict = judge(study_, gains_, diagnosis_.ledger, program_);
     advise_on_verdict();
+    diagnosis_.loading = std::move(loading_);
     return std::move(diagnosis_);
   }
 
@@ -110,7 +115,15 @@ class Diagnoser {
 
   // A rule wins nothing of the time of its works that another cause has.
   double gain_of(const Account& account, Rule rule) const {
-    return row_of(rule).cause == account.cause ? std::min(account.of(rule), gains_.of(rule)) : 0;
+    if (row_of(rule).cause != account.cause) return 0;
+    const double most = rule == Rule::kInputWaits ? most_of(account.cause) : account.of(rule);
+    return std::min({account.of(rule), gains_.of(rule), most});
+  }
+
+  // Other processes for the data loader win less than the whole wait for it.
+  double most_of(Cause cause) const {
+    const double ms = accounts_[static_cast<std::size_t>(cause)].ms;
+    return cause == Cause::kInput && loading_ && loading_->helps() ? loading_->gain_ms() : ms;
   }
 
   Arguments row_arguments(double ms, const std::vector<const AccountEntry*>& entries, double gain) const {
@@ -145,7 +158,7 @@ class Diagnoser {
     put(arguments, "graph", launch_remedy(program_));
     put(arguments, "masters",
         program_.trains ? " (weights in bf16, their f32 copies in the optimizer)" : " (weights in bf16)");
-    put(arguments, "batches", batch_advice(facts_, true));
+    put(arguments, "batches", loading_ ? loading_advice(*loading_, true) : batch_advice(facts_, true));
     put(arguments, "optimizer", optimizer_advice(facts_));
     put(arguments, "unnamed",
         unnamed_code_advice(facts_, !lines_[static_cast<std::size_t>(Cause::kHostOther)].empty()));
@@ -272,6 +285,7 @@ class Diagnoser {
   std::vector<std::string> about_gain(Cause cause, double gain) const {
     if (cause == Cause::kStraggler) return about_straggler();
     if (cause == Cause::kBubble) return about_bubble();
+    if (cause == Cause::kInput && loading_) return {loading_evidence(*loading_)};
     return cause == Cause::kHostOther ? about_host_work(gain) : std::vector<std::string>();
   }
 
@@ -387,7 +401,7 @@ class Diagnoser {
     row.cause = cause;
     row.ms = account.ms;
     row.share = step() > 0 ? account.ms / step() : 0;
-    row.predicted_gain_ms = std::min(account.ms, gains_.of(cause));
+    row.predicted_gain_ms = std::min({account.ms, gains_.of(cause), most_of(cause)});
     const Arguments whole = row_arguments(account.ms, entries, row.predicted_gain_ms);
     row.evidence = evidence(general, entries, whole, row.predicted_gain_ms);
     row.fix = fill(fix_of(rule), whole);
@@ -509,6 +523,7 @@ class Diagnoser {
   std::span<const RankOperator> late_;
   ProgramTraits program_;
   ProgramFacts facts_;
+  std::optional<Loading> loading_;
   Gains::BubbleGain bubble_;
   LinesByCause lines_;
   Diagnosis diagnosis_;

@@ -2,6 +2,7 @@
 // verdict on them is verdict.h's.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct Diagnosis {
   std::vector<LedgerRow> ledger;
   std::vector<Finding> findings;
   Verdict verdict;
+  std::optional<Loading> loading;
 };
 
 // `late`: what the rank that is waited for computes otherwise (other_ranks.h).

@@ -196,6 +196,8 @@ class SegmentReader {
         return with<DeviceSamples>(&SegmentReader::read_samples);
       case Kind::kSampledInstruction:
         return with<SampledInstruction>(&SegmentReader::read_instruction);
+      case Kind::kLoader:
+        return with<Loader>(&SegmentReader::read_loader);
       case Kind::kGraphNode:  // read ahead
       case Kind::kMemory:     // what allocates says so itself, as a call
       case Kind::kRetired:
@@ -314,6 +316,37 @@ class SegmentReader {
     const auto kind = mark_kind(mark.what);
     if (!kind || !is_time(mark.time_ns)) return;
     builder_.trace.meta.marks.push_back({0, *kind, words(mark.name), mark.time_ns, mark.tid, mark.launches});
+  }
+
+  // What is said again of an epoch takes the place of what was said before.
+  void read_loader(const Loader& said) {
+    if (!is_time(said.start_ns)) return;
+    const auto small = [](int64_t number) {
+      return static_cast<int32_t>(std::clamp<int64_t>(number, 0, kMostDevices));
+    };
+    LoaderEpoch epoch;
+    epoch.loader = small(said.loader);
+    epoch.workers = small(said.workers);
+    epoch.prefetch = small(said.prefetch);
+    epoch.persistent = said.persistent > 0;
+    epoch.forked = said.forked > 0;
+    epoch.batches = std::max<int64_t>(said.batches, -1);
+    epoch.batch_size = std::max<int64_t>(said.batch_size, -1);
+    epoch.start_ns = said.start_ns;
+    epoch.delivered = std::max<int64_t>(said.delivered, 0);
+    epoch.starting_ns = std::clamp<int64_t>(said.starting_ns, 0, kMostSegmentNs);
+    epoch.ending_ns = std::clamp<int64_t>(said.ending_ns, 0, kMostSegmentNs);
+    epoch.cpu_ns = std::clamp<int64_t>(said.cpu_ns, 0, kMostSegmentNs);
+    epoch.cpus = small(said.cpus);
+    epoch.cores = small(said.cores);
+    std::vector<LoaderEpoch>& all = builder_.trace.meta.loaders;
+    const auto same = std::find_if(all.rbegin(), all.rend(), [&](const LoaderEpoch& each) {
+      return each.loader == epoch.loader && each.start_ns == epoch.start_ns;
+    });
+    if (same != all.rend())
+      *same = epoch;
+    else
+      all.push_back(epoch);
   }
 
   void read_kernel(const Kernel& kernel) {
@@ -531,6 +564,8 @@ class SegmentReader {
     leave_out_first_look(meta.blocks);
     std::stable_sort(meta.marks.begin(), meta.marks.end(),
                      [](const StepMark& a, const StepMark& b) { return a.time_ns < b.time_ns; });
+    std::stable_sort(meta.loaders.begin(), meta.loaders.end(),
+                     [](const LoaderEpoch& a, const LoaderEpoch& b) { return a.start_ns < b.start_ns; });
   }
 
   // A session that looks at a program which still starts finds nothing, and nothing is attached: its launches are not
@@ -590,6 +625,7 @@ class SegmentReader {
     add_resources(file.trace);
     for (RecordingBlock& block : meta.blocks) block.start_ns -= first, block.end_ns -= first;
     for (StepMark& mark : meta.marks) mark.time_ns -= first;
+    for (LoaderEpoch& epoch : meta.loaders) epoch.start_ns -= first;
     for (StackSample& sample : file.trace.stacks.samples) sample.time_ns -= first;
     file.trace.samples = std::move(samples_).finish(first);
     result_.first_ns = first;

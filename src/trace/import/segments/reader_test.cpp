@@ -314,6 +314,23 @@ TEST(Segments, BlocksAndMarksAreOnTheClockOfTheTrace) {
   EXPECT_FALSE(meta.cut_off);
 }
 
+// Written again as batches come: the last counts.
+TEST(Segments, EpochsOfDataLoadersAreOnTheClockOfTheTrace) {
+  SegmentWriter writer;
+  Loader loader;
+  loader.start_ns = 1500, loader.loader = 1, loader.workers = 4, loader.prefetch = 2, loader.forked = 1;
+  loader.batches = 8, loader.batch_size = 64, loader.delivered = 1, loader.starting_ns = 90;
+  loader.ending_ns = 40, loader.cpus = 16, loader.cores = 8;
+  writer.mode(Mode::kTimeline, 2, 2000, 11).add(loader).add(writer.kernel("gemm", 2500, 100, 1));
+  loader.delivered = 8, loader.cpu_ns = 777;
+  writer.add(loader);
+  loader.start_ns = 9000, loader.delivered = -5, loader.batches = -9;
+  writer.add(loader).mode(Mode::kFinished, 0, 3000, 14);
+  LoaderEpoch first{0, 1, 4, 2, false, true, 8, 64, -1000, 8, 90, 40, 777, 16, 8}, second = first;
+  second.start_ns = 6500, second.delivered = 0, second.batches = -1;
+  EXPECT_THAT(trace_of(writer).meta.loaders, ElementsAre(first, second));
+}
+
 // As when the program still imports what it needs.
 TEST(Segments, ALookThatFoundNothingLeavesTheProgramUntouched) {
   SegmentWriter writer;
