@@ -20,6 +20,7 @@
 #include "lab/training/checkpoint.h"
 #include "lab/training/describe_run.h"
 #include "lab/training/environment.h"
+#include "lab/training/fit_run.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/run_log.h"
 #include "lab/training/run_summary.h"
@@ -36,10 +37,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kFirstRecorded = 3;  // steps before it warm caches up
+constexpr int64_t kFirstRecorded = 3;    // steps before it warm caches up
+constexpr int64_t kLongestWarmUp = 500;  // steps that are waited for until samples come from a cache
 constexpr int kRecordedSteps = 7;
-constexpr double kSearchSeconds = 10;  // for what would fit, or so many times what planning has taken:
-constexpr double kSearchShare = 2.5;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -95,7 +95,6 @@ class Trainer {
   void count_memory();
   Status open();
   Status fit();
-  Result<MemoryFit> fit_with(int64_t batch, int64_t accumulate);
   SessionOptions session_options();
   Status compile();
   Status begin();
@@ -159,44 +158,16 @@ Status Trainer::open() {
 }
 
 SessionOptions Trainer::session_options() {
-  SessionOptions session;
-  session.autotune = !recipe_.train.deterministic;
-  session.without_passes.insert(recipe_.train.without_passes.begin(), recipe_.train.without_passes.end());
+  SessionOptions session = session_options_of(recipe_.train, &cache_);
   session.progress = options_.on_compile;
-  session.cache = &cache_;
   return session;
-}
-
-Result<MemoryFit> Trainer::fit_with(int64_t batch, int64_t accumulate) {
-  model::Recipe other = recipe_;
-  other.train.batch = batch;
-  other.train.accumulate = accumulate;
-  const int64_t together = setup_.data.validation
-                               ? evaluation_batch(setup_.data.validation->size(), batch / accumulate)
-                               : batch / accumulate;
-  HONE_ASSIGN(const TrainingProgram program,
-              make_program(other, setup_.batches->fields(), setup_.steps, together));
-  const std::size_t bytes =
-      data_memory(setup_.data, other, setup_.data_bytes, setup_.batches->fields(), setup_.steps, together);
-  SessionOptions quiet = session_options();
-  quiet.progress = {};
-  return fit_memory(program, *provider_, quiet, bytes, result_.memory.limit);
 }
 
 // Before the plans: what does not fit is said before anything is taken or written.
 Status Trainer::fit() {
   if (!recipe_.train.deterministic) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
-  const std::size_t bytes = data_memory(setup_.data, recipe_, setup_.data_bytes, setup_.batches->fields(),
-                                        setup_.steps, setup_.evaluated_together);
   TrainingMemoryReport& report = result_.memory;
-  HONE_ASSIGN(MemoryFit fit, fit_memory(setup_.program, *provider_, session_options(), bytes, report.limit));
-  if (!fit.fits) {
-    const double planned_s = seconds_since(setup_.planning_ns);
-    return does_not_fit(
-        fit, report.limit, recipe_.train.batch, recipe_.train.accumulate,
-        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, planned_s,
-        std::max(kSearchSeconds, kSearchShare * planned_s));
-  }
+  HONE_ASSIGN(MemoryFit fit, fit_run(recipe_, setup_, *provider_, session_options(), report.limit));
   report.predicted = fit.memory;
   report.kept_bytes = fit.kept.bounded();
   report.recomputed = fit.operators;
