@@ -62,6 +62,14 @@ std::vector<trace::Region> step_regions(data::Stage limiting, const std::string&
   return regions;
 }
 
+// Of so many: samples that are kept are decoded in the first epoch alone, and while batches are read ahead, which is no
+// step like most. In runs of hardly more than an epoch all are like that.
+int64_t first_typical_step(int64_t steps, int64_t batches_per_epoch) {
+  const int64_t decoded = batches_per_epoch + data::LoaderOptions{}.read_ahead + kFirstRecorded;
+  const bool is_worth_it = decoded <= kLongestWarmUp && steps >= decoded + kRecordedSteps;
+  return is_worth_it ? decoded : kFirstRecorded;
+}
+
 bool all_finite(const model::NamedTensors& states) {
   for (const auto& [name, tensor] : states) {
     if (tensor.dtype() != DType::kF32) continue;
@@ -98,6 +106,7 @@ class Trainer {
   SessionOptions session_options();
   Status compile();
   Status begin();
+  void start_recording();
   Status resume();
   Status loop();
   Status step();
@@ -133,10 +142,11 @@ class Trainer {
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
 
-  int64_t step_ = 0;        // done
-  int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
-  int64_t saved_ = -1;      // the step of the last checkpoint
-  int64_t evaluated_ = -1;  // and of the last evaluation
+  int64_t step_ = 0;          // done
+  int64_t begun_at_ = 0;      // the step that this part of the run goes on behind
+  int64_t typical_step_ = 0;  // behind which steps are like most
+  int64_t saved_ = -1;        // the step of the last checkpoint
+  int64_t evaluated_ = -1;    // and of the last evaluation
   int64_t start_ns_ = 0;
   double seconds_before_ = 0;                 // of the parts of a resumed run
   double mean_step_s_ = 0, mean_wait_s_ = 0;  // of late
@@ -238,19 +248,23 @@ Status Trainer::begin() {
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
-  if (options_.roofs) {
-    ProfileOptions profile;
-    profile.device = options_.device;
-    profile.source = recipe_.name;
-    profile.machine = machine_title(describe_machine());
-    profile.threads = provider_->threads();
-    profile.min_steps = 1;
-    profile.max_steps = kRecordedSteps;
-    profile.top = static_cast<int>(session_->plan().steps().size());
-    profile.marks_beside = stage_marks(recipe_.train.batch);
-    recorder_.emplace(session_->plan(), profile);
-  }
+  typical_step_ =
+      begun_at_ + first_typical_step(setup_.steps - begun_at_, setup_.batches->batches_per_epoch());
+  if (options_.roofs) start_recording();
   return {};
+}
+
+void Trainer::start_recording() {
+  ProfileOptions profile;
+  profile.device = options_.device;
+  profile.source = recipe_.name;
+  profile.machine = machine_title(describe_machine());
+  profile.threads = provider_->threads();
+  profile.min_steps = 1;
+  profile.max_steps = kRecordedSteps;
+  profile.top = static_cast<int>(session_->plan().steps().size());
+  profile.marks_beside = stage_marks(recipe_.train.batch);
+  recorder_.emplace(session_->plan(), profile);
 }
 
 Status Trainer::resume() {
@@ -313,6 +327,7 @@ Status Trainer::kept_in_spite_of(Error error) {
 
 // The runs that are recorded are steps like any other.
 Status Trainer::run_plan(StepNumbers& numbers, double& wait_s) {
+  if (recorder_ && step_ == typical_step_) start_recording();  // anew: those so far were of a run that begins
   if (recorder_ && step_ >= begun_at_ + kFirstRecorded && recorder_->steps() < kRecordedSteps) {
     HONE_CHECK(recorder_->record(0, [&] { return take_batch(wait_s); }));
     HONE_ASSIGN(numbers, session_->numbers());
