@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/folder_lock.h"
+#include "lab/gate/paired.h"
 #include "lab/training/run_log.h"
 #include "lab/training/training_lab.h"
 #include "model/recipe/recipe.h"
@@ -45,6 +46,9 @@ void print_tuned_recipe(const LabRecipeOptions& options, const lab::TrainingLab&
     fmt::print(" (as it was: hone train does already what was kept)\n");
   else
     fmt::print(" (with {})\n", fmt::join(result.overrides, " "));
+  if (result.speedup)
+    fmt::print("          its steps as hone train runs them: {} as fast as before\n",
+               lab::ratio_text(*result.speedup));
 }
 
 }  // namespace

@@ -191,6 +191,10 @@ TEST(SettingTrials, TakeUpAgainWhatTheRecipeLeavesOut) {
   ASSERT_EQ(tried.trials.rows.size(), 1U);
   EXPECT_EQ(tried.trials.rows[0].name, "with layout");
   EXPECT_EQ(tried.trials.rows[0].kept, tried.trials.train.without_passes.empty());
+  EXPECT_EQ(tried.trials.rows[0].kept, tried.trials.speedup.has_value());
+  if (tried.trials.speedup) {
+    EXPECT_GT(tried.trials.speedup->low, 1);
+  }
 }
 
 TEST(SettingTrials, RunTheStepThatFitsIntoTheRecipesMemory) {

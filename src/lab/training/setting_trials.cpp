@@ -186,6 +186,7 @@ Status Trier::try_one(const SettingCandidate& candidate) {
     if (first_ == nullptr) first_ = std::move(trials_.plan);
     trials_.plan = std::move(plan);
     trials_.train = std::move(train);
+    trials_.speedup = speed.ratio;
     numbers_ = numbers;
     ++kept_;
   }
@@ -208,7 +209,9 @@ Status Trier::prove_together() {
   row.measured_gain_ms = gain_of(speed, median(speed.a_ms));
   row.reason = "against the recipe as it was, both as hone train runs them; " + decision.reason;
   trials_.rows.push_back(std::move(row));
+  trials_.speedup = speed.ratio;
   if (decision.kept) return {};
+  trials_.speedup.reset();
   trials_.train = recipe_.train;
   trials_.plan = std::move(first_);
   return {};

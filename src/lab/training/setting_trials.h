@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyze/findings.h"
 #include "core/result.h"
+#include "core/statistics.h"
 #include "lab/training/curve_judge.h"
 #include "lab/training/setup.h"
 #include "model/recipe/recipe.h"
@@ -30,6 +32,7 @@ struct SettingTrials {
   model::RecipeTrain train;             // with what was kept
   std::unique_ptr<runtime::Plan> plan;  // of that step, which holds the first weights and batch
   std::vector<std::string> warnings;
+  std::optional<Interval> speedup;  // of that step against the recipe's as it was; none: nothing was kept
 };
 
 // `experiment`: rows of the groups of passes, whose verdicts say what is worth trying. `inputs`: one an input of the step.

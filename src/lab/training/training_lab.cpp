@@ -141,6 +141,7 @@ Result<std::unique_ptr<runtime::Plan>> TrainingLabRunner::try_train_settings() {
     lab_.overrides.push_back(fmt::format("train.without_passes=[{}]", quoted(trials.train.without_passes)));
   if (trials.train.deterministic != recipe_.train.deterministic)
     lab_.overrides.push_back(fmt::format("train.deterministic={}", trials.train.deterministic));
+  lab_.speedup = trials.speedup;
   return std::move(trials.plan);
 }
 

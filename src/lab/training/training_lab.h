@@ -4,6 +4,7 @@
 // recipe.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct TrainingLab {
   Experiment experiment;
   model::Recipe recipe;                // with what was kept
   std::vector<std::string> overrides;  // what was changed in it, as for --set
+  // Of a step of `recipe` against one of the recipe as it was, both as hone train runs them; none: it is the same step.
+  std::optional<Interval> speedup;
   bool interrupted = false;  // while settings were tried: the experiment is whole, the recipe is not
 };
 
