@@ -281,6 +281,19 @@ TEST(MemoryBudget, SaysWhatWouldFitBeforeAnythingIsWritten) {
               HasSubstr("[train] batch = " + std::to_string(batch)));
 }
 
+// Steps that are over sooner than a checkpoint is on the disk.
+TEST(TrainingMemory, HoldsOneCopyOfTheStatesHoweverOftenTheyAreWritten) {
+  const TemporaryFolder folder;
+  const MeasuredRun run = run_of(tiny_digits({"model.sizes.base=48", "train.batch=2", "train.steps=12",
+                                              "checkpoint.every=1", "train.evaluate_every=0"}),
+                                 folder / "run");
+  EXPECT_GT(run.memory.predicted.checkpoint, run.memory.predicted.total() / 10)
+      << "a second one would be seen";
+  EXPECT_LE(static_cast<double>(run.memory.measured_bytes),
+            1.02 * static_cast<double>(run.memory.predicted.total()))
+      << lab::memory_text(run.memory.predicted);
+}
+
 // Another batch makes other steps of an epoch, and these keep other samples.
 TEST(MemoryBudget, OffersWhatFitsWhereEpochsAreCounted) {
   const TemporaryFolder folder;

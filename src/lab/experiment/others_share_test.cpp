@@ -15,7 +15,7 @@ namespace {
 TEST(OthersShare, IsNoMoreThanTheTimeThatThisProcessDidNotUse) {
   const ContentionShare waited{0.8, true};
   EXPECT_DOUBLE_EQ(without_own_threads(waited, 2000, 1000, 2).waited, 0) << "both CPUs were its own";
-  EXPECT_DOUBLE_EQ(without_own_threads(waited, 1900, 1000, 2).waited, 0.1);
+  EXPECT_NEAR(without_own_threads(waited, 1900, 1000, 2).waited, 0.1, 1e-12);
   EXPECT_DOUBLE_EQ(without_own_threads(waited, 1000, 1000, 2).waited, 0.8) << "it waited no longer than that";
   EXPECT_DOUBLE_EQ(without_own_threads(waited, 2100, 1000, 2).waited, 0)
       << "clocks are read one after the other";

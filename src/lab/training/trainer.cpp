@@ -420,13 +420,15 @@ Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
 // A disk that is full for a while costs a checkpoint, not the run.
 Status Trainer::save() {
   if (saved_ == step_) return {};
+  // Before the states are copied: two copies at once are more than was foretold, and a slow disk would leave them so.
+  if (const Status before = writer_->wait(); !before.ok())
+    note(before.error().message + "; training goes on");
   HONE_ASSIGN(model::NamedTensors states, session_->states());
   if (!all_finite(states)) {  // the next step will say so; what was saved before is worth more
     note(fmt::format("step {}: weights are no longer finite; this state is not saved", step_));
     return {};
   }
-  if (const Status before = writer_->write(checkpoint_now(std::move(states))); !before.ok())
-    note(before.error().message + "; training goes on");
+  HONE_CHECK(writer_->write(checkpoint_now(std::move(states))));
   saved_ = step_;
   return {};
 }
