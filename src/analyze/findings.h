@@ -558,6 +558,7 @@ struct PassRow {
   bool changed = false;                           // the graph; what was measured did
   bool undecided = false;                         // the experiment ended before it was kept or dropped
   std::vector<OperatorPrecision> precision = {};  // of passes that narrow types, in the order of the graph
+  bool is_predicted = true;  // false: nothing foretells its gain, and predicted_gain_ms says nothing
 };
 
 // Passes of which none made a difference alone, or only the last: measured as one against what was kept

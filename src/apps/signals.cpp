@@ -121,7 +121,15 @@ void watch_signals() {
 
 void set_last_act(void (*act)()) { last_act = act; }
 
-std::vector<int> requests_to_end() { return {SIGINT, SIGTERM}; }
+std::vector<int> requests_to_end() {
+  // Who starts hone with nohup wants it to outlive its terminal; blocked, an ignored signal would arrive all the same.
+  static const bool ends_with_terminal = [] {
+    struct sigaction action {};
+    return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler != SIG_IGN;
+  }();
+  if (!ends_with_terminal) return {SIGINT, SIGTERM};
+  return {SIGINT, SIGTERM, SIGHUP};
+}
 
 void pass_requests_to(std::function<void(const Request&)> pass) {
   const std::lock_guard lock(passing);

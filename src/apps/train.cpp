@@ -83,7 +83,8 @@ class TrainingProgress {
   // Above the line.
   void print_line(const std::string& text) {
     clear();
-    fmt::print("{}\n", report::clean_utf8(text));
+    const std::string line = report::clean_utf8(text) + "\n";
+    std::fwrite(line.data(), 1, line.size(), stdout);  // that nobody reads it any more is said at the end
     std::fflush(stdout);
   }
   void clear() {
@@ -235,13 +236,15 @@ Status run_train(const TrainOptions& options, Program& program) {
   trainer.on_evaluation = [&](const lab::EvaluationReport& report) { progress.evaluated(report); };
   trainer.should_stop = [] { return stop_signal != 0; };
   pass_requests_to(on_request);
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away costs lines, not hours of training
   const auto result = lab::train(recipe, trainer);
   pass_requests_to(nullptr);
   progress.clear();
   compiling.finish();
   if (!result.ok()) return result.error();
   print_end(trainer, *result, progress);
-  if (result->end == lab::TrainingEnd::kStopped && stop_signal == SIGINT) program.exit_code = 128 + SIGINT;
+  if (result->end == lab::TrainingEnd::kStopped && stop_signal != 0 && stop_signal != SIGTERM)
+    program.exit_code = 128 + stop_signal;
   return write_json(options.json, train_json(recipe, trainer, *result));
 }
 
@@ -264,7 +267,9 @@ void add_train_command(Program& program) {
   command.option("--threads N", &options->threads, "threads to use (default: every core)").positive();
   command.option("--json FILE", &options->json, "also write how it went to this file").written();
   command.footer(
-      "SIGTERM and Ctrl-C let the step finish and save the run; a second one ends it at once. What a run "
+      "SIGTERM, Ctrl-C and a terminal that is closed (unless by nohup) let the step finish and save the run; "
+      "a second "
+      "request ends it at once. What a run "
       "needs in "
       "memory is said before its first step; --set train.memory=\"2 GiB\" bounds it.");
 }

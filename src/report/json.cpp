@@ -69,7 +69,7 @@ Json passes(const std::vector<analyze::PassRow>& rows) {
   for (const analyze::PassRow& row : rows)
     list.push_back({{"name", row.name},
                     {"numerics", row.numerics},
-                    {"predicted_gain_ms", row.predicted_gain_ms},
+                    {"predicted_gain_ms", row.is_predicted ? Json(row.predicted_gain_ms) : Json()},
                     {"measured_gain_ms", row.measured_gain_ms ? estimate(*row.measured_gain_ms) : Json()},
                     {"changed", row.changed || row.measured_gain_ms},
                     {"kept", row.kept},

@@ -58,9 +58,11 @@ TEST(LabOfARecipe, StandsInEveryFormWithoutClaimingSettings) {
   report.settings.push_back({"deterministic = false", "reassociating", 0, analyze::Estimate{1.54, 1.22, 1.83},
                              true, "kernels chosen by measuring; kept: 1.11×"});
   report.settings.back().changed = true;
+  report.settings.back().is_predicted = false;
   report.curves = {{"loss", {2.3, 2.1, 1.7}, {2.3, 2.1, 1.70001}, {2.3, 2.1, 1.7}, 1e-4}};
   const Json json = Json::parse(lab_json(report));
   EXPECT_EQ(json["settings"][0]["name"], "deterministic = false");
+  EXPECT_TRUE(json["settings"][0]["predicted_gain_ms"].is_null()) << "nothing foretold it, which is not 0 ms";
   EXPECT_EQ(json["curves"][0]["changed"].size(), 3U);
   EXPECT_EQ(lab_headline(report).headline.find("deterministic"), std::string::npos);
   const std::string terminal = lab_terminal(report, {}), page = lab_html(report),

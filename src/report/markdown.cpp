@@ -24,7 +24,7 @@ std::string passes(const analyze::LabReport& report) {
   std::vector<Cells> rows;
   const auto add = [&](const analyze::PassRow& row) {
     rows.push_back({code(row.name), plain(row.numerics), pass_outcome(row), plain(row.reason),
-                    fired(row) ? fixed_ms(row.predicted_gain_ms, step) : "",
+                    predicted_gain(row) ? fixed_ms(*predicted_gain(row), step) : "",
                     row.measured_gain_ms ? estimate_ms(*row.measured_gain_ms) : "",
                     error_text(row.max_rel_err)});
   };

@@ -334,6 +334,10 @@ std::string pass_outcome(const analyze::PassRow& pass) {
 
 bool fired(const analyze::PassRow& pass) { return pass.changed || pass.measured_gain_ms; }
 
+std::optional<double> predicted_gain(const analyze::PassRow& pass) {
+  return fired(pass) && pass.is_predicted ? std::optional(pass.predicted_gain_ms) : std::nullopt;
+}
+
 const analyze::PassCombination* combination_after(const analyze::LabReport& report,
                                                   const analyze::PassRow& pass) {
   const auto ends = [&](const analyze::PassCombination& one) {

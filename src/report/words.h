@@ -99,6 +99,8 @@ std::string signed_ms(double ms, double largest);
 // "kept", "dropped", "undecided", "did not fire".
 std::string pass_outcome(const analyze::PassRow& pass);
 bool fired(const analyze::PassRow& pass);  // changed the graph
+// Of what fired; none where nothing foretold it.
+std::optional<double> predicted_gain(const analyze::PassRow& pass);
 // The combination whose last pass is `pass`; null for none.
 const analyze::PassCombination* combination_after(const analyze::LabReport& report,
                                                   const analyze::PassRow& pass);

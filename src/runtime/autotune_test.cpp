@@ -103,7 +103,9 @@ class SpinningProvider : public HostProvider {
  public:
   std::string_view name() const override { return "spinning"; }
   std::string signature(Share) const override { return "spinning"; }
-  Result<std::vector<Candidate>> candidates(const graph::Graph&, const graph::Node&, Share) const override {
+  Result<std::vector<Candidate>> candidates(const graph::Graph&, const graph::Node&,
+                                            Share share) const override {
+    if (share == Share::kLane) return std::vector<Candidate>{};
     return std::vector<Candidate>{candidate("slow", 20), candidate("fast", 1)};
   }
   mutable int made = 0;
@@ -154,6 +156,17 @@ TEST(Tuner, ChoosesTheFastestAndRemembersIt) {
   EXPECT_EQ(provider.made, 0) << "no kernel is made for a time that is known";
   ASSERT_TRUE(Tuner(provider, options).choose(graph, graph.nodes()[0]).ok());
   EXPECT_EQ(provider.made, 1) << "nor measured for a choice that is";
+}
+
+// The key of a lane of one thread is that of a device of one thread, which has more kernels.
+TEST(Tuner, ATimeThatIsRememberedIsNoneWhereThereIsNoSuchKernel) {
+  const SpinningProvider provider;
+  const graph::Graph graph = relu_graph();
+  TimingCache cache;
+  PlanOptions options;
+  options.cache = &cache;
+  ASSERT_TRUE(Tuner(provider, options).seconds(graph, graph.nodes()[0]).ok());
+  EXPECT_FALSE(Tuner(provider, options, Share::kLane).seconds(graph, graph.nodes()[0]).ok());
 }
 
 TEST(Tuner, ADisturbedReadingIsCorrectedByALaterLookOrForgotten) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/folder_lock.h"
 
 namespace hone::training {
 namespace {
@@ -39,6 +40,63 @@ TEST(LabOfRecipes, LeavesAReportRunFoldersAndARecipeThatTrains) {
   const auto trained = run_hone({"train", (folder / "lab" / "recipe.toml").string(), "--set", "train.steps=3",
                                  "--out", (folder / "run").string()});
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
+}
+
+// What stands in a folder and is no lab's is somebody's work.
+TEST(LabOfRecipes, WritesOverNoRecipeOfItsUserAndNoRun) {
+  const TemporaryFolder folder;
+  const std::string recipe = (folder / "recipe.toml").string();
+  std::ofstream(recipe) << "# my own words\n" << tiny_digits_text();
+  const std::string before = *read_file(recipe);
+  const auto lab_to = [&](const std::string& of, const fs::path& out) {
+    return run_hone({"lab", of, "--budget", "1", "--no-cache", "--out", out.string()});
+  };
+  EXPECT_TRUE(is_one_line_error(lab_to(recipe, folder.path()), {"--out", "written over", "another folder"}));
+  EXPECT_EQ(*read_file(recipe), before);
+  fs::create_directory(folder / "other");
+  fs::copy_file(recipe, folder / "other/recipe.toml");
+  EXPECT_TRUE(is_one_line_error(lab_to(recipe, folder / "other"), {"--out", "no lab has written"}));
+  ASSERT_EQ(
+      run_hone({"train", recipe, "--set", "train.steps=3", "--out", (folder / "run").string()}).exit_code, 0);
+  const std::string page = *read_file(folder / "run/report.html");
+  EXPECT_TRUE(is_one_line_error(lab_to(recipe, folder / "run"), {"--out", "a run of hone train"}));
+  EXPECT_EQ(*read_file(folder / "run/report.html"), page);
+  EXPECT_FALSE(fs::exists(folder / "report.json"));
+  ASSERT_EQ(lab_to(recipe, folder / "lab").exit_code, 0);
+  EXPECT_EQ(lab_to(recipe, folder / "lab").exit_code, 0) << "its own files";
+}
+
+TEST(LabOfRecipes, IsOneAtATimeInAFolder) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "tiny.toml") << tiny_digits_text();
+  fs::create_directory(folder / "lab");
+  const auto held = lock_folder(folder / "lab");
+  ASSERT_TRUE(held.ok());
+  EXPECT_TRUE(is_one_line_error(
+      run_hone({"lab", (folder / "tiny.toml").string(), "--budget", "1", "--out", (folder / "lab").string()}),
+      {"another process"}));
+}
+
+TEST(LabOfRecipes, LeavesTheRecipeThoughNobodyCanReadWhatItSays) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "tiny.toml") << tiny_digits_text();
+  const std::string line = testing_support::hone_program().string() + " lab " +
+                           (folder / "tiny.toml").string() + " --budget 1 --no-cache --out " +
+                           (folder / "lab").string() + " >/dev/full 2>" + (folder / "err").string();
+  EXPECT_NE(std::system(line.c_str()), 0);
+  EXPECT_THAT(*read_file(folder / "err"), HasSubstr("cannot write to standard output: "));
+  EXPECT_THAT(*read_file(folder / "err"), ::testing::Not(HasSubstr("irectory")));
+  EXPECT_TRUE(fs::exists(folder / "lab/recipe.toml"));
+}
+
+TEST(LabOfRecipes, RefusesARunThatDoesNotFitIntoItsMemory) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "tiny.toml") << tiny_digits_text();
+  EXPECT_TRUE(
+      is_one_line_error(run_hone({"lab", (folder / "tiny.toml").string(), "--set", "train.memory=\"3 KiB\"",
+                                  "--budget", "1", "--out", (folder / "lab").string()}),
+                        {"more than 3.00 KiB", "[train] memory"}));
+  EXPECT_FALSE(fs::exists(folder / "lab"));
 }
 
 TEST(LabOfRecipes, RefusesWhatIsNotForRecipesBeforeAnythingIsWritten) {

@@ -4,6 +4,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/training/mlp_step.h"
 #include "tests/training/tiny_recipe.h"
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "core/memory_budget.h"
@@ -280,6 +281,48 @@ TEST(MemoryBudget, SaysWhatWouldFitBeforeAnythingIsWritten) {
               HasSubstr("[train] batch = " + std::to_string(batch)));
 }
 
+// Steps that are over sooner than a checkpoint is on the disk.
+TEST(TrainingMemory, HoldsOneCopyOfTheStatesHoweverOftenTheyAreWritten) {
+  const TemporaryFolder folder;
+  const MeasuredRun run = run_of(tiny_digits({"model.sizes.base=48", "train.batch=2", "train.steps=12",
+                                              "checkpoint.every=1", "train.evaluate_every=0"}),
+                                 folder / "run");
+  EXPECT_GT(run.memory.predicted.checkpoint, run.memory.predicted.total() / 10)
+      << "a second one would be seen";
+  EXPECT_LE(static_cast<double>(run.memory.measured_bytes),
+            1.02 * static_cast<double>(run.memory.predicted.total()))
+      << lab::memory_text(run.memory.predicted);
+}
+
+// Another batch makes other steps of an epoch, and these keep other samples.
+TEST(MemoryBudget, OffersWhatFitsWhereEpochsAreCounted) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> epoch = {"train.epochs=1", "train.batch=60", "data.sizes.samples=500",
+                                          "train.evaluate_every=0", "data.validation=0"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> overrides = epoch;
+    overrides.insert(overrides.end(), more.begin(), more.end());
+    return tiny_digits(overrides);
+  };
+  const auto whole = try_run(with({}), folder / "whole");
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  int offers = 0;
+  for (int percent = 85; percent >= 55; percent -= 10) {
+    const std::string memory = fmt::format(
+        "train.memory=\"{} B\"", whole->memory.predicted.bounded() * static_cast<std::size_t>(percent) / 100);
+    const auto run = try_run(with({memory}), folder / fmt::format("run{}", percent));
+    const std::string what = "[train] batch = ";
+    if (run.ok() || run.error().message.find(what) == std::string::npos) continue;
+    const std::string text = run.error().message;
+    const int batch = std::stoi(text.substr(text.find(what) + what.size()));
+    ++offers;
+    const auto offered = try_run(with({memory, fmt::format("train.batch={}", batch)}),
+                                 folder / fmt::format("offer{}", percent));
+    EXPECT_TRUE(offered.ok()) << text << "\n" << offered.error().message;
+  }
+  EXPECT_GT(offers, 0);
+}
+
 TEST(MemoryBudget, SaysWhereNoBatchFits) {
   const TemporaryFolder folder;
   const auto run = try_run(shipped("gpt2_tiny", {"train.memory=\"1 MiB\"", "train.steps=1"}), folder / "run");
@@ -292,6 +335,7 @@ TEST(MemoryBudget, SaysWhereNoBatchFits) {
 }
 
 TEST(MemoryBudget, RefusesWhatIsNoAmountOfMemory) {
+  EXPECT_FALSE(model::parse_recipe(tiny_digits_text(), "tiny.toml", {"train.memory=\"\""}).ok());
   const auto recipe = model::parse_recipe(tiny_digits_text(), "tiny.toml", {"train.memory=\"much\""});
   ASSERT_FALSE(recipe.ok());
   EXPECT_THAT(recipe.error().message, HasSubstr("'much' is no amount of memory; give one like \"2 GiB\""));

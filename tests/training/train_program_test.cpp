@@ -143,7 +143,7 @@ TEST(TrainProgram, FinishesTheStepAndSavesWhenItIsToEnd) {
           .exit_code,
       0);
   // More steps than are done before the signal arrives, on any machine.
-  for (const auto& [signal, status] : {std::pair{SIGTERM, 0}, {SIGINT, 130}}) {
+  for (const auto& [signal, status] : {std::pair{SIGTERM, 0}, {SIGINT, 130}, {SIGHUP, 129}}) {
     const fs::path out = folder / ("stopped" + std::to_string(signal));
     const Started program({"train", "--threads", "1", recipe, "--out", out, "--set", "train.steps=400"},
                           folder / "output");
@@ -154,6 +154,17 @@ TEST(TrainProgram, FinishesTheStepAndSavesWhenItIsToEnd) {
     ASSERT_EQ(run_hone({"train", "--threads", "1", "--resume", out}).exit_code, 0);
     expect_same_end(out, folder / "whole");
   }
+}
+
+TEST(TrainProgram, GoesOnWhenNobodyReadsItsOutput) {
+  const TemporaryFolder folder;
+  const fs::path recipe = write_recipe(folder);
+  const std::string out = (folder / "run").string();
+  const std::string line = testing_support::hone_program().string() + " train " + recipe.string() +
+                           " --out " + out + " 2>/dev/null | true";
+  (void)std::system(line.c_str());
+  for (const char* name : {"model.onnx", "report.html", "training.json"})
+    EXPECT_TRUE(fs::exists(folder / "run" / name)) << name;
 }
 
 TEST(TrainProgram, AFullDiskCostsACheckpointAndNotTheOneBefore) {

@@ -96,6 +96,19 @@ std::vector<double> times_of(const TrainingRun& run, double TrainingStep::*numbe
 
 // --- comparisons ---
 
+// [loss] as resolved: by any other key of it the numbers mean something else.
+std::string differing_losses(const TrainingRun& a, const TrainingRun& b) {
+  std::map<std::string, std::pair<std::string, std::string>> keys;
+  for (const auto& [key, value] : a.recipe)
+    if (key.starts_with("loss.") && key != "loss.target") keys[key].first = value;
+  for (const auto& [key, value] : b.recipe)
+    if (key.starts_with("loss.") && key != "loss.target") keys[key].second = value;
+  std::string differing;
+  for (const auto& [key, values] : keys)
+    if (values.first != values.second) differing += (differing.empty() ? "" : ", ") + key;
+  return differing;
+}
+
 std::string signed_time(double ms, double step_ms) { return (ms > 0 ? "+" : "") + fixed_ms(ms, step_ms); }
 
 LearningChange direction(double difference, bool larger_is_better) {
@@ -113,6 +126,7 @@ class Comparer {
     result_.b_name = b_.front().name;
     compare_times();
     find_common_steps();
+    other_losses_ = differing_losses(a_.front(), b_.front());
     compare_losses();
     add_numbers();
     judge_learning();
@@ -129,14 +143,18 @@ class Comparer {
   template <typename Number>
   void add(std::string id, std::string name, bool larger_is_better, Number number);
   void add_numbers();
+  void add_losses();
   void add_target();
   void judge_learning();
   void compare_recipes();
   void add_caveats();
   bool several() const { return a_.size() > 1 && b_.size() > 1; }
   bool same_batch() const;
+  bool judge_failures();
 
   Runs a_, b_;
+  std::string
+      other_losses_;  // keys of the recipe that make the two losses other quantities; empty: they are one
   TrainingComparison result_;
 };
 
@@ -183,7 +201,8 @@ void Comparer::compare_times() {
                                         pace(step.a_ms, step.b_ms), certainty_name(step.certainty), interval);
   else
     result_.time_sentence =
-        fmt::format("No difference of the steps' time can be told: {} ({})", times, interval);
+        fmt::format("No difference of the steps' time can be told: {} ({}{})", times, interval,
+                    low > 0 || high < 0 ? "; steps of one run differ by as much" : "");
 }
 
 void Comparer::find_common_steps() {
@@ -200,7 +219,7 @@ void Comparer::compare_losses() {
       if (a.log[i].step != b.log[i].step || a.log[i].loss != b.log[i].loss) return false;
     return true;
   };
-  result_.same_losses = a_.size() == b_.size() && same_batch();
+  result_.same_losses = a_.size() == b_.size() && same_batch() && other_losses_.empty();
   for (std::size_t i = 0; i < a_.size() && result_.same_losses; ++i)
     result_.same_losses = equal(a_[i], b_[i]);
 }
@@ -241,6 +260,14 @@ void Comparer::add_numbers() {
   const TrainingRun& first = a_.front();
   const bool same_metric = first.metric == b_.front().metric && first.metric != "none";
   if (same_metric) add("last_metric", first.metric + " at the end", first.larger_is_better, last_metric);
+  if (other_losses_.empty()) add_losses();
+  if (!same_metric) return;
+  add("best_metric", "best " + first.metric, first.larger_is_better, best_metric);
+  add_target();
+}
+
+void Comparer::add_losses() {
+  const TrainingRun& first = a_.front();
   add("last_evaluation_loss", "loss on data kept back", false, last_loss);
   const auto steps = static_cast<double>(result_.compared_steps);
   add("loss_at_step", fmt::format("loss at step {}, smoothed", result_.compared_steps), false,
@@ -257,9 +284,6 @@ void Comparer::add_numbers() {
         [&](const TrainingRun& run) { return std::optional(value_at(over_samples(run), samples)); });
   add("mean_loss", fmt::format("mean loss over {} samples", seen), false,
       [&](const TrainingRun& run) { return mean_until(over_samples(run), samples); });
-  if (!same_metric) return;
-  add("best_metric", "best " + first.metric, first.larger_is_better, best_metric);
-  add_target();
 }
 
 // The recipes' target, or what all runs of the first ended at.
@@ -287,15 +311,41 @@ std::string numbers_text(const LearningNumber& row) {
   return fmt::format("{} {:.4g} against {:.4g}", row.name, row.b_mean(), row.a_mean());
 }
 
+// A run that failed has learnt nothing that others could be compared with, however equal its first steps are.
+bool Comparer::judge_failures() {
+  for (const auto& [side, which] : {std::pair{a_, "first"}, {b_, "second"}})
+    for (const TrainingRun& run : side) {
+      if (run.end != RunEnd::kFailed) continue;
+      result_.learning = LearningChange::kUnknown;
+      result_.learning_sentence =
+          fmt::format("What they learned is not compared: {} of the {} failed behind step {} of {}",
+                      run.source, which, steps_of(run), run.steps);
+      return true;
+    }
+  return false;
+}
+
 void Comparer::judge_learning() {
+  if (judge_failures()) return;
   if (result_.same_losses) {
+    const auto went_as_far = [&](const TrainingRun& run) { return steps_of(run) == result_.compared_steps; };
+    const bool all =
+        std::all_of(a_.begin(), a_.end(), went_as_far) && std::all_of(b_.begin(), b_.end(), went_as_far);
     result_.learning = LearningChange::kSame;
     result_.learning_sentence =
-        fmt::format("They learned the same: the losses of all {} steps are equal", result_.compared_steps);
+        all ? fmt::format("They learned the same: the losses of all {} steps are equal",
+                          result_.compared_steps)
+            : fmt::format(
+                  "As far as all of them went they learned the same: the losses of the first {} steps are "
+                  "equal",
+                  result_.compared_steps);
     return;
   }
   if (result_.numbers.empty()) {
-    result_.learning_sentence = "Of learning there is nothing to compare: no loss of theirs is finite";
+    result_.learning_sentence = other_losses_.empty()
+                                    ? "Of learning there is nothing to compare: no loss of theirs is finite"
+                                    : "Of learning there is nothing to compare: their losses are of "
+                                      "different kinds, and they share no metric";
     return;
   }
   const LearningNumber& row = result_.numbers.front();
@@ -381,10 +431,17 @@ void Comparer::add_caveats() {
   for (const Runs& side : {a_, b_})
     for (const TrainingRun& run : side)
       if (run.end == RunEnd::kFailed || run.end == RunEnd::kStopped || run.end == RunEnd::kUnfinished)
-        result_.caveats.push_back(
-            fmt::format("{} ended at step {} of {}, before its end", run.source, steps_of(run), run.steps));
+        result_.caveats.push_back(run.end == RunEnd::kFailed
+                                      ? fmt::format("{} failed behind step {} of {}: {}", run.source,
+                                                    steps_of(run), run.steps, run.failure)
+                                      : fmt::format("{} ended at step {} of {}, before its end", run.source,
+                                                    steps_of(run), run.steps));
+  if (!other_losses_.empty())
+    result_.caveats.push_back(fmt::format(
+        "their losses are not the same quantity ({} differ) and are not compared", other_losses_));
   for (const TrainingRun* run : {&a_.front(), &b_.front()})
-    if (run->recorded && !run->recorded->verdict.given)
+    if ((run == &a_.front() || run->source != a_.front().source) && run->recorded &&
+        !run->recorded->verdict.given)
       result_.caveats.push_back(fmt::format("{}: {}", run->source, run->recorded->verdict.sentence));
   if (several() && std::min(a_.size(), b_.size()) < 5)
     result_.caveats.push_back(

@@ -47,6 +47,43 @@ TEST(CompareTraining, EqualRunsHaveNotChanged) {
   for (const LearningNumber& row : c.numbers) EXPECT_EQ(row.change, LearningChange::kSame) << row.id;
 }
 
+TEST(CompareTraining, ARunThatFailedHasLearntNothingThatCouldBeTheSame) {
+  TrainingRun failed = training_run();
+  failed.source = "runs/failed";
+  failed.log.resize(1);
+  failed.evaluations.clear();
+  failed.end = RunEnd::kFailed;
+  failed.failure = "step 2: the loss is NaN";
+  for (const TrainingComparison& c :
+       {compared({training_run()}, {failed}), compared({training_run()}, {training_run(), failed})}) {
+    EXPECT_NE(c.learning, LearningChange::kSame);
+    EXPECT_THAT(c.learning_sentence, HasSubstr("runs/failed of the second failed behind step 1 of 200"));
+    EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("step 2: the loss is NaN")));
+  }
+}
+
+TEST(CompareTraining, EqualBeginningsAreNoMoreThanThat) {
+  TrainingRun shorter = training_run();
+  shorter.log.resize(150);
+  shorter.end = RunEnd::kStopped;
+  const TrainingComparison c = compared({training_run()}, {shorter});
+  EXPECT_THAT(c.learning_sentence, HasSubstr("losses of the first 150 steps are equal"));
+}
+
+TEST(CompareTraining, OtherLossesAreNotPutBesideEachOther) {
+  TrainingRun other = training_run();
+  other.recipe.emplace_back("loss.kind", "'dice'");
+  TrainingComparison c = compared({training_run()}, {other});
+  EXPECT_FALSE(c.same_losses);
+  EXPECT_EQ(c.numbers.front().id, "last_metric") << "the metric is the same quantity";
+  for (const LearningNumber& row : c.numbers) EXPECT_THAT(row.name, ::testing::Not(HasSubstr("loss")));
+  EXPECT_THAT(c.caveats, ::testing::Contains(HasSubstr("loss.kind differ")));
+  other.metric = "iou";
+  c = compared({training_run()}, {other});
+  EXPECT_THAT(c.numbers, IsEmpty());
+  EXPECT_THAT(c.learning_sentence, HasSubstr("different kinds"));
+}
+
 TEST(CompareTraining, ASlowerStepIsSureAndChangesNothingOfLearning) {
   TrainingRun slower = training_run();
   for (TrainingStep& step : slower.log) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 #include <tuple>
 
 #include <fnmatch.h>
@@ -250,8 +251,19 @@ ValueId emit_global_norm(GraphBuilder& builder, std::span<const TrainedParameter
   for (const TrainedParameter& p : parameters)
     squares.push_back(
         builder.add("ReduceSumSquare", {p.gradient}, {{"keepdims", int64_t{0}}}, "norm.square"));
-  const ValueId sum = squares.size() == 1 ? squares.front() : builder.add("Sum", squares, {}, "norm.sum");
-  return builder.add("Sqrt", {sum}, {}, "norm.root");
+  // Not all at once: no kernel takes any number of inputs.
+  constexpr std::size_t kAtOnce = 16;
+  while (squares.size() > 1) {
+    std::vector<ValueId> sums;
+    for (std::size_t i = 0; i < squares.size(); i += kAtOnce) {
+      const std::span<const ValueId> some =
+          std::span(squares).subspan(i, std::min(kAtOnce, squares.size() - i));
+      sums.push_back(some.size() == 1 ? some.front()
+                                      : builder.add("Sum", {some.begin(), some.end()}, {}, "norm.sum"));
+    }
+    squares = std::move(sums);
+  }
+  return builder.add("Sqrt", {squares.front()}, {}, "norm.root");
 }
 
 ValueId emit_clip_scale(GraphBuilder& builder, ValueId norm, double most) {

@@ -7,6 +7,8 @@
 #include "core/clock.h"
 #include "core/scope.h"
 #include "core/version.h"
+#include "kernels/cpu/cores.h"
+#include "lab/experiment/others_share.h"
 #include "lab/gate/paired.h"
 #include "trace/link/steps.h"
 
@@ -66,15 +68,17 @@ Status StepRecorder::record(int64_t forget_until_ns, const std::function<Status(
   if (kept_ >= options_.max_steps) return {};
   const trace::RecordingSession session(recorder_);
   meter_.restart();
+  const int64_t used = process_cpu_ns();
   const int64_t start = now_ns();
   HONE_CHECK(run_step(before));
   const int64_t stop = now_ns();
   last_step_ns_ = stop - start;
+  const ContentionShare share = without_own_threads(meter_.share(), process_cpu_ns() - used, now_ns() - start,
+                                                    static_cast<int>(kernels::usable_cpus().size()));
   if (is_timed_in_another_way()) {
     forget_all();
     return {};
   }
-  const ContentionShare share = meter_.share();
   if (share.disturbed() && stop < forget_until_ns) {
     recorder_.forget_since(start);
     ++left_out_;

@@ -20,6 +20,7 @@
 #include "lab/training/checkpoint.h"
 #include "lab/training/describe_run.h"
 #include "lab/training/environment.h"
+#include "lab/training/fit_run.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/run_log.h"
 #include "lab/training/run_summary.h"
@@ -36,10 +37,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kFirstRecorded = 3;  // steps before it warm caches up
+constexpr int64_t kFirstRecorded = 3;    // steps before it warm caches up
+constexpr int64_t kLongestWarmUp = 500;  // steps that are waited for until samples come from a cache
 constexpr int kRecordedSteps = 7;
-constexpr double kSearchSeconds = 10;  // for what would fit, or so many times what planning has taken:
-constexpr double kSearchShare = 2.5;
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -60,6 +60,14 @@ std::vector<trace::Region> step_regions(data::Stage limiting, const std::string&
                 limiting == data::Stage::kRead ? trace::Category::kIo : trace::Category::kInput};
   regions.push_back({"write batch", device == "cpu" ? trace::Category::kRegion : trace::Category::kMemcpy});
   return regions;
+}
+
+// Of so many: samples that are kept are decoded in the first epoch alone, and while batches are read ahead, which is no
+// step like most. In runs of hardly more than an epoch all are like that.
+int64_t first_typical_step(int64_t steps, int64_t batches_per_epoch) {
+  const int64_t decoded = batches_per_epoch + data::LoaderOptions{}.read_ahead + kFirstRecorded;
+  const bool is_worth_it = decoded <= kLongestWarmUp && steps >= decoded + kRecordedSteps;
+  return is_worth_it ? decoded : kFirstRecorded;
 }
 
 bool all_finite(const model::NamedTensors& states) {
@@ -95,10 +103,10 @@ class Trainer {
   void count_memory();
   Status open();
   Status fit();
-  Result<MemoryFit> fit_with(int64_t batch, int64_t accumulate);
   SessionOptions session_options();
   Status compile();
   Status begin();
+  void start_recording();
   Status resume();
   Status loop();
   Status step();
@@ -134,10 +142,11 @@ class Trainer {
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
 
-  int64_t step_ = 0;        // done
-  int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
-  int64_t saved_ = -1;      // the step of the last checkpoint
-  int64_t evaluated_ = -1;  // and of the last evaluation
+  int64_t step_ = 0;          // done
+  int64_t begun_at_ = 0;      // the step that this part of the run goes on behind
+  int64_t typical_step_ = 0;  // behind which steps are like most
+  int64_t saved_ = -1;        // the step of the last checkpoint
+  int64_t evaluated_ = -1;    // and of the last evaluation
   int64_t start_ns_ = 0;
   double seconds_before_ = 0;                 // of the parts of a resumed run
   double mean_step_s_ = 0, mean_wait_s_ = 0;  // of late
@@ -159,44 +168,16 @@ Status Trainer::open() {
 }
 
 SessionOptions Trainer::session_options() {
-  SessionOptions session;
-  session.autotune = !recipe_.train.deterministic;
-  session.without_passes.insert(recipe_.train.without_passes.begin(), recipe_.train.without_passes.end());
+  SessionOptions session = session_options_of(recipe_.train, &cache_);
   session.progress = options_.on_compile;
-  session.cache = &cache_;
   return session;
-}
-
-Result<MemoryFit> Trainer::fit_with(int64_t batch, int64_t accumulate) {
-  model::Recipe other = recipe_;
-  other.train.batch = batch;
-  other.train.accumulate = accumulate;
-  const int64_t together = setup_.data.validation
-                               ? evaluation_batch(setup_.data.validation->size(), batch / accumulate)
-                               : batch / accumulate;
-  HONE_ASSIGN(const TrainingProgram program,
-              make_program(other, setup_.batches->fields(), setup_.steps, together));
-  const std::size_t bytes =
-      data_memory(setup_.data, other, setup_.data_bytes, setup_.batches->fields(), setup_.steps, together);
-  SessionOptions quiet = session_options();
-  quiet.progress = {};
-  return fit_memory(program, *provider_, quiet, bytes, result_.memory.limit);
 }
 
 // Before the plans: what does not fit is said before anything is taken or written.
 Status Trainer::fit() {
   if (!recipe_.train.deterministic) cache_ = runtime::TimingCache::open(runtime::TimingCache::default_path());
-  const std::size_t bytes = data_memory(setup_.data, recipe_, setup_.data_bytes, setup_.batches->fields(),
-                                        setup_.steps, setup_.evaluated_together);
   TrainingMemoryReport& report = result_.memory;
-  HONE_ASSIGN(MemoryFit fit, fit_memory(setup_.program, *provider_, session_options(), bytes, report.limit));
-  if (!fit.fits) {
-    const double planned_s = seconds_since(setup_.planning_ns);
-    return does_not_fit(
-        fit, report.limit, recipe_.train.batch, recipe_.train.accumulate,
-        [this](int64_t batch, int64_t parts) { return fit_with(batch, parts); }, planned_s,
-        std::max(kSearchSeconds, kSearchShare * planned_s));
-  }
+  HONE_ASSIGN(MemoryFit fit, fit_run(recipe_, setup_, *provider_, session_options(), report.limit));
   report.predicted = fit.memory;
   report.kept_bytes = fit.kept.bounded();
   report.recomputed = fit.operators;
@@ -267,19 +248,23 @@ Status Trainer::begin() {
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
-  if (options_.roofs) {
-    ProfileOptions profile;
-    profile.device = options_.device;
-    profile.source = recipe_.name;
-    profile.machine = machine_title(describe_machine());
-    profile.threads = provider_->threads();
-    profile.min_steps = 1;
-    profile.max_steps = kRecordedSteps;
-    profile.top = static_cast<int>(session_->plan().steps().size());
-    profile.marks_beside = stage_marks(recipe_.train.batch);
-    recorder_.emplace(session_->plan(), profile);
-  }
+  typical_step_ =
+      begun_at_ + first_typical_step(setup_.steps - begun_at_, setup_.batches->batches_per_epoch());
+  if (options_.roofs) start_recording();
   return {};
+}
+
+void Trainer::start_recording() {
+  ProfileOptions profile;
+  profile.device = options_.device;
+  profile.source = recipe_.name;
+  profile.machine = machine_title(describe_machine());
+  profile.threads = provider_->threads();
+  profile.min_steps = 1;
+  profile.max_steps = kRecordedSteps;
+  profile.top = static_cast<int>(session_->plan().steps().size());
+  profile.marks_beside = stage_marks(recipe_.train.batch);
+  recorder_.emplace(session_->plan(), profile);
 }
 
 Status Trainer::resume() {
@@ -342,6 +327,7 @@ Status Trainer::kept_in_spite_of(Error error) {
 
 // The runs that are recorded are steps like any other.
 Status Trainer::run_plan(StepNumbers& numbers, double& wait_s) {
+  if (recorder_ && step_ == typical_step_) start_recording();  // anew: those so far were of a run that begins
   if (recorder_ && step_ >= begun_at_ + kFirstRecorded && recorder_->steps() < kRecordedSteps) {
     HONE_CHECK(recorder_->record(0, [&] { return take_batch(wait_s); }));
     HONE_ASSIGN(numbers, session_->numbers());
@@ -434,13 +420,15 @@ Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
 // A disk that is full for a while costs a checkpoint, not the run.
 Status Trainer::save() {
   if (saved_ == step_) return {};
+  // Before the states are copied: two copies at once are more than was foretold, and a slow disk would leave them so.
+  if (const Status before = writer_->wait(); !before.ok())
+    note(before.error().message + "; training goes on");
   HONE_ASSIGN(model::NamedTensors states, session_->states());
   if (!all_finite(states)) {  // the next step will say so; what was saved before is worth more
     note(fmt::format("step {}: weights are no longer finite; this state is not saved", step_));
     return {};
   }
-  if (const Status before = writer_->write(checkpoint_now(std::move(states))); !before.ok())
-    note(before.error().message + "; training goes on");
+  HONE_CHECK(writer_->write(checkpoint_now(std::move(states))));
   saved_ = step_;
   return {};
 }

@@ -6,23 +6,21 @@
 #include <fmt/ranges.h>
 
 #include "core/clock.h"
-#include "lab/experiment/pass_row.h"
-#include "lab/gate/gate.h"
-#include "lab/prepared.h"
+#include "core/units.h"
 #include "lab/training/curve_judge.h"
+#include "lab/training/fit_run.h"
 #include "lab/training/input_trials.h"
+#include "lab/training/setting_trials.h"
 #include "lab/training/setup.h"
-#include "passes/pipeline.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::lab {
 namespace {
 
 // Shares of the budget; the experiment on passes has the rest.
-constexpr double kCurveShare = 0.04;    // of one curve
-constexpr double kKernelsShare = 0.06;  // of chosen kernels against those that a deterministic run takes
+constexpr double kCurveShare = 0.04;     // of one curve
+constexpr double kSettingsShare = 0.12;  // of changes of the recipe, on the step as hone train runs it
 constexpr double kInputShare = 0.15;
-constexpr double kTimesItsShare = 2;  // what a trial may take, of its share
 constexpr int kMostBatches = 50;
 constexpr int64_t kMostBatchBytes = 256'000'000;  // of all batches that curves read
 
@@ -40,12 +38,14 @@ class TrainingLabRunner {
 
   Result<TrainingLab> run() {
     HONE_ASSIGN(setup_, open_training(recipe_));
+    HONE_CHECK(fit());
     HONE_CHECK(read_batches());
     HONE_CHECK(experiment());
     if (report().interrupted.empty()) {
       if (const Status more = try_settings(); !more.ok()) {
         if (more.error().code != ErrorCode::kCancelled) return more.error();
-        report().warnings.push_back("interrupted before kernels and reading ahead were tried");
+        lab_.interrupted = true;
+        report().warnings.push_back("interrupted while settings of the recipe were tried");
       }
     }
     describe();
@@ -55,12 +55,11 @@ class TrainingLabRunner {
 
  private:
   analyze::LabReport& report() { return lab_.experiment.report; }
+  Status fit();
   Status read_batches();
   Status experiment();
-  void leave_out_what_harms();
   Status try_settings();
-  Result<std::unique_ptr<runtime::Plan>> compile(bool autotune);
-  Status try_chosen_kernels(runtime::Plan& chosen);
+  Result<std::unique_ptr<runtime::Plan>> try_train_settings();
   Status try_input(runtime::Plan& plan);
   void describe();
 
@@ -74,8 +73,30 @@ class TrainingLabRunner {
   std::vector<Tensor> inputs_;  // of the step, in the order of its graph
   std::optional<CurveJudge> judge_;
   runtime::TimingCache cache_;
+  std::string recomputes_;  // that it does so to fit into its memory; empty: it does not
   TrainingLab lab_;
 };
+
+std::string quoted(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", name);
+  return list;
+}
+
+// A run that hone train would refuse is nobody's to make faster.
+Status TrainingLabRunner::fit() {
+  if (recipe_.train.memory == 0) return {};
+  HONE_ASSIGN(const MemoryFit fit,
+              fit_run(recipe_, setup_, provider_, session_options_of(recipe_.train, nullptr),
+                      memory_limit(recipe_.train.memory, *provider_.device())));
+  if (fit.operators > 0)
+    recomputes_ = fmt::format(
+        "the steps before and after keep every activation; within [train] memory ({}) hone train computes {} "
+        "again, {:+.1f} % FLOPs: the settings are tried on that step",
+        format_bytes(static_cast<double>(recipe_.train.memory)), counted(fit.operators, "operator"),
+        fit.more_flops * 100);
+  return {};
+}
 
 Status TrainingLabRunner::read_batches() {
   int64_t bytes = 0;
@@ -89,7 +110,7 @@ Status TrainingLabRunner::read_batches() {
 
 Status TrainingLabRunner::experiment() {
   ExperimentOptions options = options_;
-  options.budget_s *= 1 - kKernelsShare - kInputShare;
+  options.budget_s *= 1 - kSettingsShare - kInputShare;
   options.inputs = setup_.program.initial;
   const std::vector<graph::BatchField>& fields = setup_.program.options.fields;
   for (std::size_t f = 0; f < fields.size(); ++f)
@@ -101,85 +122,37 @@ Status TrainingLabRunner::experiment() {
   judge_.emplace(batches_, fields, curve);
   HONE_ASSIGN(lab_.experiment,
               run_experiment(setup_.program.step, provider_, machine_, roofs_, options, *judge_));
-  if (report().interrupted.empty()) leave_out_what_harms();
+  report().curves = judge_->curves();
   return {};
 }
 
-// hone train applies every pass. What made no difference here may elsewhere; what was slower, or learned otherwise, is
-// left out of this recipe.
-void TrainingLabRunner::leave_out_what_harms() {
-  std::string list;
-  for (const analyze::PassRow& row : report().passes) {
-    const bool slower = row.measured_gain_ms && row.measured_gain_ms->high < 0;
-    const bool wrong = row.max_rel_err > judge_->most_allowed();
-    if (row.changed && !row.kept && (slower || wrong) && passes::lossy_limit_of(row.name) == 0)
-      list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", row.name);
-  }
-  if (!list.empty()) lab_.overrides.push_back(fmt::format("train.without_passes=[{}]", list));
-}
-
-Result<std::unique_ptr<runtime::Plan>> TrainingLabRunner::compile(bool autotune) {
+// Settings that passes do not decide, on the step as hone train runs it.
+Result<std::unique_ptr<runtime::Plan>> TrainingLabRunner::try_train_settings() {
   cache_ = runtime::TimingCache::open(options_.timing_cache);
-  runtime::PlanOptions options;
-  options.cache = &cache_;
-  options.autotune = autotune;
-  HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan,
-              runtime::Plan::compile(lab_.experiment.optimised, provider_, options));
-  for (std::size_t i = 0; i < inputs_.size(); ++i) HONE_CHECK(plan->write(i, inputs_[i]));
-  return plan;
+  SettingTrialOptions options;
+  options.seconds = options_.budget_s * kSettingsShare;
+  if (options_.progress)
+    options.keep_going = [this] { return options_.progress(0.96, "measuring settings of the recipe"); };
+  HONE_ASSIGN(SettingTrials trials, lab::try_settings(recipe_, setup_, provider_, cache_, report().passes,
+                                                      inputs_, *judge_, options));
+  report().settings.insert(report().settings.end(), trials.rows.begin(), trials.rows.end());
+  report().warnings.insert(report().warnings.end(), trials.warnings.begin(), trials.warnings.end());
+  if (trials.train.without_passes != recipe_.train.without_passes)
+    lab_.overrides.push_back(fmt::format("train.without_passes=[{}]", quoted(trials.train.without_passes)));
+  if (trials.train.deterministic != recipe_.train.deterministic)
+    lab_.overrides.push_back(fmt::format("train.deterministic={}", trials.train.deterministic));
+  lab_.speedup = trials.speedup;
+  return std::move(trials.plan);
 }
 
 Status TrainingLabRunner::try_settings() {
-  HONE_ASSIGN(const std::unique_ptr<runtime::Plan> chosen, compile(true));
-  const auto timed = [&](const char* phase, Status (TrainingLabRunner::*trial)(runtime::Plan&)) -> Status {
-    const int64_t start = now_ns();
-    const Status tried = (this->*trial)(*chosen);
-    report().phases.push_back({phase, static_cast<double>(now_ns() - start) * 1e-9});
-    return tried;
-  };
-  if (recipe_.train.deterministic)
-    HONE_CHECK(timed("deterministic kernels", &TrainingLabRunner::try_chosen_kernels));
-  return timed("input", &TrainingLabRunner::try_input);
-}
-
-// The experiment's plans take the kernels that measuring chose; a deterministic run takes the first of each list.
-Status TrainingLabRunner::try_chosen_kernels(runtime::Plan& chosen) {
-  analyze::PassRow row;
-  row.name = "deterministic = false";
-  row.numerics = numerics_name(Numerics::kReassociating);
-  const double seconds = options_.budget_s * kKernelsShare;
-  const double least_seconds = 4e-3 * kLeastBlocks * report().optimised.step.ms.median;
-  if (least_seconds > kTimesItsShare * seconds) {
-    row.reason = fmt::format("not measured: that would take {:.0f} s of a budget of {:g} s", least_seconds,
-                             options_.budget_s);
-    report().settings.push_back(std::move(row));
-    return {};
-  }
-  HONE_ASSIGN(const std::unique_ptr<runtime::Plan> first, compile(false));
-  PairedOptions paired;
-  paired.budget_ns = static_cast<int64_t>(seconds * 1e9);
-  paired.min_blocks = kLeastBlocks;
-  paired.after_block = [&](int) -> Status {
-    HONE_CHECK(judge_->start_anew(*first));
-    return judge_->start_anew(chosen);
-  };
-  if (options_.progress)
-    paired.keep_going = [this] {
-      return options_.progress(0.98, "measuring what deterministic kernels cost");
-    };
-  HONE_ASSIGN(const PairedResult speed,
-              run_paired([&] { return first->run(); }, [&] { return chosen.run(); }, paired));
-  HONE_ASSIGN(const NumericReport numbers, judge_->check(chosen, 0));
-  const GateDecision decision = decide(speed, numbers);
-  row.changed = true;
-  row.kept = decision.kept;
-  row.max_rel_err = numbers.max_rel_err;
-  row.measured_gain_ms = gain_of(speed, median(speed.a_ms));
-  row.reason = "kernels chosen by measuring, as above; against the ones that a deterministic run takes; " +
-               decision.reason;
-  report().settings.push_back(std::move(row));
-  if (decision.kept) lab_.overrides.emplace_back("train.deterministic=false");
-  return {};
+  const int64_t start = now_ns();
+  HONE_ASSIGN(const std::unique_ptr<runtime::Plan> plan, try_train_settings());
+  const int64_t tried = now_ns();
+  report().phases.push_back({"settings", static_cast<double>(tried - start) * 1e-9});
+  const Status input = try_input(*plan);
+  report().phases.push_back({"input", static_cast<double>(now_ns() - tried) * 1e-9});
+  return input;
 }
 
 Status TrainingLabRunner::try_input(runtime::Plan& plan) {
@@ -209,7 +182,7 @@ void TrainingLabRunner::describe() {
                   recipe_.train.batch,
                   graph::optimizer_names()[static_cast<std::size_t>(recipe_.optimizer.kind)]));
   r.reproduce.notes.push_back(judge_->how());
-  r.curves = judge_->curves();
+  if (!recomputes_.empty()) r.warnings.push_back(recomputes_);
 }
 
 }  // namespace

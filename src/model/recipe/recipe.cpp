@@ -265,7 +265,7 @@ Status RecipeReader::read_train(SectionReader s) {
   s.read("memory", memory);
   if (const auto bytes = parse_memory(memory))
     t.memory = *bytes;
-  else if (!memory.empty())
+  else if (s.has("memory"))
     s.fail("memory", fmt::format("'{}' is no amount of memory; give one like \"2 GiB\"", memory));
   s.read("clip", t.clip, kNotNegative);
   s.read("ema", t.ema, kBelowOne);

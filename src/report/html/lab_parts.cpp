@@ -32,9 +32,7 @@ Markup pass_row(const analyze::PassRow& pass, const GainScale& scale, double ste
                 tag("span", {{"class", "tag"}}, pass.numerics) +
                 tag("span", {{"class", "kind"}}, with_code(pass.reason));
   return tag("tr", {{"class", pass.kept ? "single" : "single dropped"}},
-             tag("td", name) +
-                 gain_cells(fired(pass) ? std::optional(pass.predicted_gain_ms) : std::nullopt,
-                            pass.measured_gain_ms, scale, step_ms) +
+             tag("td", name) + gain_cells(predicted_gain(pass), pass.measured_gain_ms, scale, step_ms) +
                  outcome_cell(pass.kept, pass_outcome(pass)));
 }
 
@@ -181,12 +179,17 @@ Section change_part(const analyze::LabReport& report) {
 
 Section numerics_part(const analyze::LabReport& report) {
   if (!report.interrupted.empty()) return {};
+  const bool of_training = !report.curves.empty();  // which its unchanged step judges, and no reference
   Markup cards = card(
-      "Numerics", numerics_table(report) + tag("p", {{"class", "notes"}, {"style", "padding:0"}},
-                                               "Largest error relative to the reference's largest value."));
+      "Numerics", numerics_table(report) +
+                      tag("p", {{"class", "notes"}, {"style", "padding:0"}},
+                          of_training ? "Largest difference relative to the unchanged step's largest value."
+                                      : "Largest error relative to the reference's largest value."));
   cards += card("Memory", memory_table(report));
   return section("checks", "Numerics and memory",
-                 "The optimised plan against the reference, and what both plans hold.",
+                 of_training
+                     ? "The step with all that was kept against the unchanged step, and what both plans hold."
+                     : "The optimised plan against the reference, and what both plans hold.",
                  tag("div", {{"class", "grid-2"}}, cards));
 }
 

@@ -17,8 +17,8 @@ using namespace terminal;
 std::string pass_table(const analyze::LabReport& report, const TerminalStyle& style) {
   std::vector<GainLine> lines;
   const auto add = [&](const analyze::PassRow& row) {
-    lines.push_back({row.name, fired(row) ? std::optional(row.predicted_gain_ms) : std::nullopt,
-                     row.measured_gain_ms, pass_outcome(row), row.reason, row.kept});
+    lines.push_back(
+        {row.name, predicted_gain(row), row.measured_gain_ms, pass_outcome(row), row.reason, row.kept});
   };
   for (const analyze::PassRow& pass : report.passes) {
     add(pass);
