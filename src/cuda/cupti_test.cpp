@@ -163,7 +163,7 @@ TEST(CuptiLibrary, ThatIsMissingIsSaidInOneLineWithWhereItWasLookedFor) {
 }
 
 // Where it is not installed the test says so and ends.
-TEST(CuptiLibrary, OfNvidiasHasEveryFunctionThatIsUsed) {
+TEST(RealCupti, HasEveryFunctionThatIsUsed) {
   LibraryPlaces places = LibraryPlaces::of_this_process();
   places.loaded = false;  // the tests' own
   const auto cupti = Cupti::load(places);
