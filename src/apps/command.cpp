@@ -53,8 +53,8 @@ void open_standard_streams() {
 
 Status flush_output() {
   if (std::fflush(stdout) != 0)
-    return io_error(
-        fmt::format("cannot write to standard output: {}", std::generic_category().message(errno)));
+    return io_error(fmt::format("cannot write to standard output: not all of it arrived: {}",
+                                std::generic_category().message(errno)));
   if (std::ferror(stdout) == 0) return {};
   // What an earlier write failed with is long overwritten in errno.
   return io_error("cannot write to standard output: not all of it arrived; is its disk full?");

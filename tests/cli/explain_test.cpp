@@ -183,7 +183,7 @@ TEST_F(Explain, SaysWhereWhatItPrintsGetsLost) {
                               recorded("copy_pageable.repaired");
   for (const std::string& command : {explain, compare})
     EXPECT_TRUE(is_one_line_error(run_program("/bin/bash", {"-c", command + " > /dev/full"}),
-                                  {"standard output", "is its disk full?"}));
+                                  {"standard output", "not all of it arrived"}));
   // What is opened later must not get the number of a closed stream, and what is printed.
   const ProgramResult closed =
       run_program("/bin/bash", {"-c", explain + " --json " + path("out.json") + " <&- >&- 2>&-"});
