@@ -57,7 +57,11 @@ struct Capabilities {
   std::vector<EpilogueCapability> epilogue;
   std::size_t epilogue_operators = 0;  // at most behind one product; 0: no groups
 
-  DTypeSet products;             // element types that convolutions and products have kernels for
+  DTypeSet products;  // element types that convolutions and products have kernels for
+  // Types that convolutions and products can read besides, and nothing else: what lies between them stays f32. Their sums are
+  // f32, so that a Cast of such a product's result to f32 is a step of its epilogue that stores them as they are, and a
+  // Cast back the last one.
+  DTypeSet converted_products;
   bool attention = false;        // Attention without the matrix of all weights in memory
   bool split_attention = false;  // attention groups: operands are read as parts of wider rows
 

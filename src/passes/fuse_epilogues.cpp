@@ -30,7 +30,8 @@ class EpilogueFuser {
 
  private:
   Status grow(NodeId anchor, GroupKind kind) {
-    if (!target_.takes.products.holds(builder_.type(builder_.node(anchor).outputs[0]).dtype)) return {};
+    const DType dtype = builder_.type(builder_.node(anchor).outputs[0]).dtype;
+    if (!target_.takes.products.holds(dtype) && !target_.takes.converted_products.holds(dtype)) return {};
     std::vector<NodeId> nodes{anchor};
     std::optional<Group> group;  // of `nodes`; nullopt while they are the anchor alone
     std::string names;
@@ -42,7 +43,8 @@ class EpilogueFuser {
         break;
       }
       const Node next = builder_.node(*reader);
-      const auto taken = takes(*reader, value, kind);
+      const auto taken =
+          converts(next, value, anchor) ? std::vector{*reader} : takes(*reader, value, kind);
       if (taken.empty()) break;
       nodes.insert(nodes.end(), taken.begin(), taken.end());
       HONE_ASSIGN(Group longer, make_group(builder_, nodes, kind));
@@ -60,6 +62,14 @@ class EpilogueFuser {
     HONE_CHECK(put_group(builder_, *std::move(group)));
     outcome_.done.push_back({product.name, fmt::format("{} fused with {}", product.op, names)});
     return {};
+  }
+
+  // A narrow product's result to f32, which is what it sums in, or what was made of that to its own type again.
+  bool converts(const Node& node, ValueId value, NodeId anchor) const {
+    const ValueId sums = builder_.node(anchor).outputs[0];
+    const DType narrow = builder_.type(sums).dtype;
+    if (node.op != "Cast" || !target_.takes.converted_products.holds(narrow)) return false;
+    return builder_.type(node.outputs[0]).dtype == (value == sums ? DType::kF32 : narrow);
   }
 
   // What nothing reads needs no kernel.

@@ -88,7 +88,7 @@ class Narrower {
     const bool met =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return is_narrow(input); });
     const bool takes_f32 = node.has_input(0) && is_f32(graph_.type(node.inputs[0]));
-    const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met;
+    const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met && may_follow(node);
     if (!wanted) return emit(node, false);
     const std::string why = row.rule == PrecisionRule::kKeeps ? std::string(row.why) : why_not(node, row);
     // What gives no float numbers (Shape) and asks for none is no loss.
@@ -100,6 +100,12 @@ class Narrower {
     outcome_.types.push_back({node.name, node.op, type_, true, subnormals(node, row)});
     outcome_.done.push_back({node.name, fmt::format("{} in {}", node.op, dtype_name(type_))});
     return emit(node, true);
+  }
+
+  // Where products alone read the type, what moves numbers moves half the bytes, and all else computes in f32.
+  bool may_follow(const Node& node) const {
+    return context_.target.takes.products.holds(type_) || is_class(node, graph::OpClass::kMovement) ||
+           is_class(node, graph::OpClass::kView);
   }
 
   bool gives_floats(const Node& node) const {
@@ -277,7 +283,8 @@ Result<PassOutcome> lower_precision(const graph::Graph& graph, const PassContext
            is_f32(graph.type(node.inputs[0]));
   });
   if (product == graph.nodes().end()) return PassOutcome{graph, {}, {}};
-  if (!context.target.takes.products.holds(type)) {
+  const graph::Capabilities& takes = context.target.takes;
+  if (!takes.products.holds(type) && !takes.converted_products.holds(type)) {
     const std::string why =
         fmt::format("the target's products take no {}: nothing would be faster", dtype_name(type));
     return PassOutcome{graph, {}, {{product->name, fmt::format("{} stays f32: {}", product->op, why)}}};

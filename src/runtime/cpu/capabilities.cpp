@@ -1,5 +1,6 @@
 #include "runtime/cpu/capabilities.h"
 
+#include "kernels/cpu/dnnl/matmul.h"
 #include "runtime/cpu/epilogue.h"
 #include "runtime/lower/pointwise_table.h"
 
@@ -16,11 +17,13 @@ graph::Capabilities make_capabilities() {
   takes.epilogue = epilogue_capabilities();
   takes.epilogue_operators = 8;  // longer chains gain nothing over a pointwise group
   takes.products = {DType::kF32};
+  if (kernels::has_tiles_of_bf16()) takes.converted_products = {DType::kBF16};
   takes.attention = true;
   takes.split_attention = true;
   // Blocks as wide as the CPU's vectors.
   takes.convolution_layout = __builtin_cpu_supports("avx512f") ? Layout::kBlocked16 : Layout::kBlocked8;
-  takes.laid_out = {DType::kF32, DType::kI8, DType::kU8, DType::kBool};  // also quantised images, and masks
+  takes.laid_out = {DType::kF32, DType::kI8, DType::kU8, DType::kBool,
+                    DType::kBF16};  // also quantised images, masks, and what narrow convolutions read
   return takes;
 }
 

@@ -183,15 +183,29 @@ bool take_channel_steps(const GroupView& group, Layout layout, Epilogue& epilogu
   return true;
 }
 
+bool is_widened(const GroupView& group) {
+  if (group.nodes().size() < 2) return false;
+  const Node& cast = group.nodes()[1];
+  const ValueId sums = group.anchor().outputs[0];
+  return cast.op == "Cast" && cast.inputs[0] == sums && group.type(sums).dtype == DType::kBF16 &&
+         group.type(cast.outputs[0]).dtype == DType::kF32;
+}
+
 std::optional<Epilogue> read_epilogue(const GroupView& group) {
   Epilogue epilogue;
   ValueId value = group.anchor().outputs[0];
-  for (std::size_t i = 1; i < group.nodes().size(); ++i) {
+  std::size_t first_step = 1;
+  if (is_widened(group)) value = group.nodes()[first_step++].outputs[0];
+  // The last step may round to the product's own type again.
+  const bool narrows = first_step == 2 && group.last().op == "Cast" && group.nodes().size() > 2 &&
+                       group.type(group.last().outputs[0]).dtype == DType::kBF16;
+  const std::size_t end = group.nodes().size() - (narrows ? 1 : 0);
+  for (std::size_t i = first_step; i < end; ++i) {
     const Node& node = group.nodes()[i];
     const EpilogueStep* step = find_step(node);
     if (step == nullptr) return std::nullopt;
     if (step->kind == Kind::kQuantize) {
-      if (node.inputs[0] != value || ++i == group.nodes().size()) return std::nullopt;
+      if (node.inputs[0] != value || ++i == end) return std::nullopt;
       const auto op = quantize_and_back(group, node, group.nodes()[i]);
       if (!op) return std::nullopt;
       epilogue.post_ops.push_back(*op);
@@ -209,11 +223,13 @@ std::optional<Epilogue> read_epilogue(const GroupView& group) {
       const auto index = group.input_index(operand);
       if (!index) return std::nullopt;
       epilogue.post_ops.push_back(
-          PostOp::binary(op.kind, group.type(operand).shape(), group.type(operand).layout));
+          PostOp::binary(op.kind, group.type(operand).shape(), group.type(operand).layout,
+                         group.type(operand).dtype));
       epilogue.operand_inputs.push_back(*index);
     }
     value = node.outputs[0];
   }
+  if (narrows && group.last().inputs[0] != value) return std::nullopt;
   return epilogue;
 }
 

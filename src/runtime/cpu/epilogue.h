@@ -36,6 +36,9 @@ void apply_to_result(std::span<const kernels::PostOp> tail, float* values, const
 bool take_channel_steps(const GroupView& group, Layout layout, Epilogue& epilogue,
                         std::vector<std::size_t>& unread);
 
+// Whether the first step makes f32 of a narrow result: then the kernel stores its sums as they are.
+bool is_widened(const GroupView& group);
+
 // nullopt if the group holds something that no epilogue expresses. Operand shapes are those in the graph.
 std::optional<Epilogue> read_epilogue(const GroupView& group);
 

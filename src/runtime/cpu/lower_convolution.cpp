@@ -33,9 +33,11 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   const graph::Node& node = group.anchor();
   const graph::TensorType& in = group.type(node.inputs[0]);
   const graph::TensorType& weights = group.type(node.inputs[1]);
-  if (in.dtype != DType::kF32 || weights.layout != Layout::kPlain || in.rank() < 3 || in.rank() > 5)
+  if ((in.dtype != DType::kF32 && in.dtype != DType::kBF16) || weights.layout != Layout::kPlain || in.rank() < 3 || in.rank() > 5)
     return std::nullopt;
   ConvolutionDesc desc;
+  desc.dtype = in.dtype;
+  desc.result = group.type(group.last().outputs[0]).dtype;
   const Shape shape = in.shape();
   const Shape out = group.type(node.outputs[0]).shape();
   desc.batch = shape[0];
@@ -61,6 +63,15 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   desc.src_layout = in.layout;
   desc.dst_layout = group.type(group.last().outputs[0]).layout;
   return desc;
+}
+
+// Biases are f32 to the kernels, of whatever type they were given.
+Tensor as_f32(const Tensor& numbers) {
+  if (numbers.dtype() == DType::kF32) return numbers;
+  Tensor wide(DType::kF32, numbers.shape());
+  for (int64_t i = 0; i < numbers.size(); ++i)
+    wide.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(numbers.at(i));
+  return wide;
 }
 
 FastAlgorithm winograd_algorithm(WinogradTile tile, const ConvolutionDesc& desc) {
@@ -187,9 +198,11 @@ std::vector<std::size_t> packed_inputs(const GroupView& group, const Parts& part
 void lower_weight_gradient(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::TensorType& x = context.in(0);
   const graph::TensorType& g = context.in(1);
-  if (x.dtype != DType::kF32 || x.rank() > 5) return;
+  if ((x.dtype != DType::kF32 && x.dtype != DType::kBF16) || x.rank() > 5) return;
   const Shape in = context.in_shape(0), out = context.in_shape(1), weight = context.out_shape();
   ConvolutionDesc desc;
+  desc.dtype = x.dtype;
+  desc.result = context.out().dtype;
   desc.src_layout = x.layout;
   desc.dst_layout = g.layout;
   desc.batch = in[0];
@@ -246,7 +259,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   parts.operands = epilogue->operand_inputs;
   if (desc->constant_weights) {
     parts.weights = *group.constant(node.inputs[1]);
-    if (desc->has_bias) parts.bias = *group.constant(node.inputs[2]);
+    if (desc->has_bias) parts.bias = as_f32(*group.constant(node.inputs[2]));
     parts.unread = packed_inputs(group, parts);
   } else {
     const auto weights_input = group.input_index(node.inputs[1]);
@@ -270,7 +283,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
     variants.insert(variants.end(), more.begin(), more.end());
   }
   for (const kernels::ConvolutionVariant& variant : variants) {
-    if (fills_padding(*desc, tail)) break;
+    if (fills_padding(*desc, tail) || (!tail.empty() && desc->result != DType::kF32)) break;
     ConvolutionDesc chosen = *desc;
     variant.apply_to(chosen);
     found.push_back({variant.name(), [chosen, parts] { return make_convolution(chosen, parts); }});

@@ -68,7 +68,7 @@ Tensor row_of(const Tensor& c, int64_t columns, float factor) {
   Tensor row(DType::kF32, {columns});
   for (int64_t i = 0; i < columns; ++i) {
     row.as<float>()[static_cast<std::size_t>(i)] =
-        c.as<float>()[c.size() == 1 ? 0 : static_cast<std::size_t>(i)] * factor;
+        static_cast<float>(c.at(c.size() == 1 ? 0 : i)) * factor;
   }
   return row;
 }
@@ -95,23 +95,23 @@ std::optional<Product> read_gemm(const GroupView& group) {
   const int64_t columns = product.desc.b_shape[1];
   const bool adds = node.has_input(2) && beta != 0.0F;
   // The library adds a bias before a product of computed factors could be scaled: there C is an operand.
-  const bool scales_later = constant_b == nullptr && alpha != 1.0F;
+  const bool scales_later = alpha != 1.0F && (constant_b == nullptr || constant_b->dtype() != DType::kF32);
   if (adds && c != nullptr && !scales_later && (c->size() == 1 || is_row(c, columns))) {
     product.bias = row_of(*c, columns, beta);
     product.desc.has_bias = true;
   }
   const bool operand = adds && !product.desc.has_bias;
   const float before = operand ? alpha / beta : alpha;  // the factor of A·B before C is added
-  if (constant_b != nullptr)
-    product.b = scaled(*constant_b, before);
-  else if (before != 1.0F)
+  if (constant_b != nullptr) product.b = scales_later ? *constant_b : scaled(*constant_b, before);
+  if (before != 1.0F && (constant_b == nullptr || scales_later))
     product.own.post_ops.push_back(PostOp::of(PostOp::Kind::kLinear, before));
   if (!operand) return product;
   const auto c_input = group.input_index(node.inputs[2]);
   if (!c_input) return std::nullopt;
   Shape shape = group.type(node.inputs[2]).shape();
   shape.insert(shape.begin(), 2 - shape.size(), 1);
-  product.own.post_ops.push_back(PostOp::binary(PostOp::Kind::kBinaryAdd, shape));
+  product.own.post_ops.push_back(PostOp::binary(PostOp::Kind::kBinaryAdd, shape, Layout::kPlain,
+                                                group.type(node.inputs[2]).dtype));
   product.own.operand_inputs.push_back(*c_input);
   if (beta != 1.0F) product.own.post_ops.push_back(PostOp::of(PostOp::Kind::kLinear, beta));
   return product;
@@ -130,7 +130,7 @@ void take_bias(const GroupView& group, Product& product, Epilogue& epilogue,
   const Tensor* data = group.constant(operand);
   const auto uses =
       std::count(epilogue.operand_inputs.begin(), epilogue.operand_inputs.end(), epilogue.operand_inputs[0]);
-  if (uses != 1 || !is_row(data, columns)) return;
+  if (uses != 1 || !is_row(data, columns) || data->dtype() != DType::kF32) return;
   product.bias = *data;
   product.desc.has_bias = true;
   unread.push_back(epilogue.operand_inputs[0]);
@@ -213,13 +213,16 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
   const GroupView group(context);
   const graph::Node& node = group.anchor();
   if (node.op != "MatMul" && node.op != "Gemm") return;
-  if (group.type(node.inputs[0]).dtype != DType::kF32 || group.type(node.outputs[0]).layout != Layout::kPlain)
+  const DType dtype = group.type(node.inputs[0]).dtype;
+  if ((dtype != DType::kF32 && dtype != DType::kBF16) || group.type(node.outputs[0]).layout != Layout::kPlain)
     return;
   auto epilogue = read_epilogue(group);
   if (!epilogue || epilogue->operand_inputs.size() > kMaxProductOperands) return;
   auto product = node.op == "Gemm" ? read_gemm(group) : read_matmul(group);
   if (!product || element_count(product->desc.a_shape) == 0 || element_count(product->desc.b_shape) == 0)
     return;
+  product->desc.dtype = dtype;
+  product->desc.result = group.type(group.last().outputs[0]).dtype;
   const auto a_input = group.input_index(node.inputs[0]);
   const auto b_input = group.input_index(node.inputs[1]);
   if (!a_input || (!b_input && !product->desc.constant_b)) return;  // constants within a group
@@ -243,7 +246,7 @@ void lower_matmul(const LowerContext& context, std::vector<Candidate>& found) {
   });
   add_own(*product, *a_input, epilogue->operand_inputs, unread, found);
   MatMulDesc library = product->desc;
-  (void)take_own_tail(library.post_ops);
+  if (!take_own_tail(library.post_ops).empty() && library.result != DType::kF32) return;
   for (const std::string& implementation : MatMul::candidates(library)) {
     MatMulDesc desc = product->desc;
     desc.implementation = implementation;

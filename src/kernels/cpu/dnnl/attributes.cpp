@@ -93,7 +93,7 @@ Result<MemoryDesc> operand_desc(const PostOp& op, const Shape& output) {
                                post_op_name(op.kind), shape_text(op.operand_shape),
                                layout_name(op.operand_layout)));
   }
-  return memory_desc(shape, op.operand_layout);
+  return memory_desc(shape, op.operand_layout, op.operand_type);
 }
 
 // The library (2.6.3) computes a function that occurs twice with the parameters of one of them: such a list

@@ -26,9 +26,7 @@ bool all_at_least(const Shape& extents, int64_t low) {
 
 Status check(const ConvolutionDesc& desc) {
   const std::size_t rank = desc.input.size();
-  if (desc.dtype != DType::kF32) {
-    return unsupported(fmt::format("{}: dtype {}, only f32 is", describe(desc), dtype_name(desc.dtype)));
-  }
+  HONE_CHECK(onednn::check_types(describe(desc), desc.dtype, desc.result));
   if (rank < 1 || rank > 3) return unsupported(describe(desc) + ": 1 to 3 spatial axes are");
   if (desc.kernel.size() != rank || !has_rank(desc.strides, rank) || !has_rank(desc.dilations, rank) ||
       !has_rank(desc.pads_begin, rank) || !has_rank(desc.pads_end, rank) ||
@@ -79,13 +77,13 @@ Shape library_weights(const ConvolutionDesc& desc) {
 // How ONNX's weights lie in memory, seen under library_weights().
 MemoryDesc given_weights(const ConvolutionDesc& desc) {
   const Shape shape = library_weights(desc);
-  if (!desc.transposed) return onednn::strided_desc(shape, row_major_strides(shape));
+  if (!desc.transposed) return onednn::plain_desc(shape, desc.dtype);
   Shape stored = shape;  // input channels come first
   const std::size_t out_axis = desc.groups > 1 ? 1 : 0;
   std::swap(stored[out_axis], stored[out_axis + 1]);
   Shape strides = row_major_strides(stored);
   std::swap(strides[out_axis], strides[out_axis + 1]);
-  return onednn::strided_desc(shape, strides);
+  return onednn::strided_desc(shape, strides, desc.dtype);
 }
 
 dnnl::algorithm library_algorithm(const ConvolutionDesc& desc) {
@@ -106,10 +104,11 @@ dnnl::algorithm library_algorithm(const ConvolutionDesc& desc) {
 // The tensors of the operation, weights in a format of the library's choice.
 Result<onednn::Tensors> tensors_of(const ConvolutionDesc& desc) {
   onednn::Tensors tensors;
-  HONE_ASSIGN(tensors.src, onednn::memory_desc(desc.src_shape(), desc.src_layout));
-  HONE_ASSIGN(tensors.dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout));
-  tensors.weights = onednn::any_desc(library_weights(desc));
-  if (desc.has_bias) tensors.bias = onednn::strided_desc({desc.out_channels}, {1});
+  HONE_ASSIGN(tensors.src, onednn::memory_desc(desc.src_shape(), desc.src_layout, desc.dtype));
+  HONE_ASSIGN(tensors.dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout, desc.result));
+  tensors.weights = onednn::any_desc(library_weights(desc), desc.dtype);
+  if (desc.has_bias)
+    tensors.bias = onednn::plain_desc({desc.out_channels}, desc.constant_weights ? DType::kF32 : desc.dtype);
   return tensors;
 }
 
@@ -152,19 +151,16 @@ Result<std::unique_ptr<Execution>> window_execution(const ConvolutionDesc& desc,
                                      desc.implementation, post_ops_text(desc.post_ops)));
     }
     execution->set_name(found.impl_info_str());
-    const auto plain = [](const Shape& shape) {
-      return onednn::strided_desc(shape, row_major_strides(shape));
-    };
     const bool moves = desc.given_plain;
-    execution->add_repacked(DNNL_ARG_SRC, moves ? plain(desc.src_shape()) : tensors.src, tensors.src);
-    execution->add_repacked_result(DNNL_ARG_DST, tensors.dst, moves ? plain(desc.dst_shape()) : tensors.dst);
+    execution->add_repacked(DNNL_ARG_SRC, moves ? onednn::plain_desc(desc.src_shape(), desc.dtype) : tensors.src, tensors.src);
+    execution->add_repacked_result(DNNL_ARG_DST, tensors.dst, moves ? onednn::plain_desc(desc.dst_shape(), desc.result) : tensors.dst);
     if (!desc.constant_weights) {
       execution->add_repacked(DNNL_ARG_WEIGHTS, given_weights(desc), found.weights_desc());
       if (desc.has_bias) execution->add_argument(DNNL_ARG_BIAS, tensors.bias);
     }
     for (const auto& operand : epilogue.operands) {
       const bool whole = moves && operand.desc.dims() == Dims(desc.dst_shape());
-      execution->add_repacked(operand.argument, whole ? plain(desc.dst_shape()) : operand.desc, operand.desc);
+      execution->add_repacked(operand.argument, whole ? onednn::plain_desc(desc.dst_shape()) : operand.desc, operand.desc);
     }
     if (desc.constant_weights) {
       execution->add_constant(DNNL_ARG_WEIGHTS, given_weights(desc), weights, found.weights_desc());
@@ -215,11 +211,11 @@ Result<PointwiseProduct> pointwise_product(const ConvolutionDesc& desc) {
     op.operand_layout = Layout::kPlain;
   }
   PointwiseProduct product;
-  product.tensors.src = onednn::strided_desc({rows, depth}, {depth, 1});
-  product.tensors.weights = onednn::any_desc({depth, columns});
-  product.given = onednn::strided_desc({depth, columns}, {1, depth});
-  if (desc.has_bias) product.tensors.bias = onednn::strided_desc({1, columns}, {columns, 1});
-  product.tensors.dst = onednn::strided_desc({rows, columns}, {columns, 1});
+  product.tensors.src = onednn::plain_desc({rows, depth}, desc.dtype);
+  product.tensors.weights = onednn::any_desc({depth, columns}, desc.dtype);
+  product.given = onednn::strided_desc({depth, columns}, {1, depth}, desc.dtype);
+  if (desc.has_bias) product.tensors.bias = onednn::plain_desc({1, columns});
+  product.tensors.dst = onednn::plain_desc({rows, columns}, desc.result);
   HONE_ASSIGN(product.epilogue, onednn::make_epilogue(post_ops, {rows, columns}));
   return product;
 }

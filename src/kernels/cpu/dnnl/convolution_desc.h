@@ -24,7 +24,8 @@ std::string_view algorithm_name(ConvolutionAlgorithm algorithm);
 
 // Empty strides, dilations and pads mean 1, 1 and 0. All spatial vectors have the same length, 1 to 3.
 struct ConvolutionDesc {
-  DType dtype = DType::kF32;
+  DType dtype = DType::kF32;   // of image and weights: f32 or bf16, whose sums are f32
+  DType result = DType::kF32;  // f32, or theirs
   int64_t batch = 1;
   int64_t in_channels = 0;
   int64_t out_channels = 0;
@@ -37,7 +38,7 @@ struct ConvolutionDesc {
   Shape pads_end;
   bool transposed = false;  // ONNX ConvTranspose
   Shape output_padding;     // of a transposed one; empty means 0
-  bool has_bias = false;
+  bool has_bias = false;  // in f32 where constant, else of dtype
   // Weights and bias are given to create() and packed there. Otherwise they come with every execute(), which
   // packs the weights anew.
   bool constant_weights = true;

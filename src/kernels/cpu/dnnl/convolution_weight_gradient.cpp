@@ -39,9 +39,9 @@ Shape grouped_weights(const ConvolutionDesc& desc) {
 template <typename Use>
 auto with_gradient(const ConvolutionDesc& desc, const dnnl::engine& engine, const Use& use) {
   onednn::Tensors tensors;
-  tensors.src = onednn::any_desc(desc.src_shape());
-  tensors.dst = onednn::any_desc(desc.dst_shape());
-  tensors.weights = onednn::any_desc(grouped_weights(desc));
+  tensors.src = onednn::any_desc(desc.src_shape(), desc.dtype);
+  tensors.dst = onednn::any_desc(desc.dst_shape(), desc.dtype);
+  tensors.weights = onednn::any_desc(grouped_weights(desc), desc.result);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return onednn::with_convolution_backward_weights(engine, tensors, gradient_window(desc), attributes, use);
@@ -62,16 +62,13 @@ Result<std::unique_ptr<ConvolutionWeightGradient>> ConvolutionWeightGradient::cr
   const auto build = [&](auto& found) -> Status {
     if (!onednn::select_implementation(found, desc.implementation))
       return unsupported(what + ": oneDNN has no implementation " + desc.implementation);
-    const auto plain = [](const Shape& shape) {
-      return onednn::strided_desc(shape, row_major_strides(shape));
-    };
-    HONE_ASSIGN(const onednn::MemoryDesc src, onednn::memory_desc(desc.src_shape(), desc.src_layout));
-    HONE_ASSIGN(const onednn::MemoryDesc dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout));
+    HONE_ASSIGN(const onednn::MemoryDesc src, onednn::memory_desc(desc.src_shape(), desc.src_layout, desc.dtype));
+    HONE_ASSIGN(const onednn::MemoryDesc dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout, desc.dtype));
     execution->set_name(found.impl_info_str());
     execution->add_repacked(DNNL_ARG_SRC, src, found.src_desc());
     execution->add_repacked(DNNL_ARG_DIFF_DST, dst, found.diff_dst_desc());
     execution->add_repacked_result(DNNL_ARG_DIFF_WEIGHTS, found.diff_weights_desc(),
-                                   plain(grouped_weights(desc)));
+                                   onednn::plain_desc(grouped_weights(desc), desc.result));
     execution->finish(dnnl::convolution_backward_weights(found), found.scratchpad_desc());
     return {};
   };

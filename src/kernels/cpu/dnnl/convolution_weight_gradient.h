@@ -1,4 +1,4 @@
-// The gradient of a convolution's weight on oneDNN, in f32: image and gradient come in src_layout and dst_layout and,
+// The gradient of a convolution's weight on oneDNN, of f32 or bf16: image and gradient come in src_layout and dst_layout and,
 // where the library wants other formats, are brought into those in scratch memory. The result is plain.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace onednn {
 class Execution;
 }
 
-// As Convolution, for the Conv that `desc` describes: no transposed one, no bias, no epilogue.
+// As Convolution, for the Conv that `desc` describes: no transposed one, no bias, no epilogue. desc.result is the
+// gradient's type.
 class ConvolutionWeightGradient {
  public:
   static Result<std::unique_ptr<ConvolutionWeightGradient>> create(const ConvolutionDesc& desc);

@@ -32,22 +32,37 @@ Tag layout_tag(std::size_t rank, Layout layout) {
 
 }  // namespace
 
-Result<MemoryDesc> memory_desc(const Shape& shape, Layout layout) {
-  if (layout == Layout::kPlain) return strided_desc(shape, row_major_strides(shape));
+dnnl::memory::data_type library_type(DType dtype) {
+  return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+Result<MemoryDesc> memory_desc(const Shape& shape, Layout layout, DType dtype) {
+  if (layout == Layout::kPlain) return plain_desc(shape, dtype);
   if (shape.size() < 3 || shape.size() > 5) {
     return unsupported(
         fmt::format("oneDNN: layout {} of a tensor of shape {}", layout_name(layout), shape_text(shape)));
   }
-  return MemoryDesc(shape, dnnl::memory::data_type::f32, layout_tag(shape.size(), layout));
+  return MemoryDesc(shape, library_type(dtype), layout_tag(shape.size(), layout));
 }
 
-MemoryDesc strided_desc(const Shape& shape, const Shape& strides) {
-  if (shape.empty()) return MemoryDesc({1}, dnnl::memory::data_type::f32, Dims{1});
-  return MemoryDesc(shape, dnnl::memory::data_type::f32, strides);
+MemoryDesc strided_desc(const Shape& shape, const Shape& strides, DType dtype) {
+  if (shape.empty()) return MemoryDesc({1}, library_type(dtype), Dims{1});
+  return MemoryDesc(shape, library_type(dtype), strides);
 }
 
-MemoryDesc any_desc(const Shape& shape) {
-  return MemoryDesc(shape, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+MemoryDesc plain_desc(const Shape& shape, DType dtype) {
+  return strided_desc(shape, row_major_strides(shape), dtype);
+}
+
+MemoryDesc any_desc(const Shape& shape, DType dtype) {
+  return MemoryDesc(shape, library_type(dtype), dnnl::memory::format_tag::any);
+}
+
+Status check_types(const std::string& what, DType dtype, DType result) {
+  if ((dtype == DType::kF32 || dtype == DType::kBF16) && (result == DType::kF32 || result == dtype))
+    return {};
+  return unsupported(fmt::format("{}: {} giving {}: only f32 and bf16 are, and f32 of bf16", what,
+                                 dtype_name(dtype), dtype_name(result)));
 }
 
 Error library_error(const std::string& what, const dnnl::error& error) {

@@ -9,6 +9,7 @@
 
 #include <dnnl.hpp>
 
+#include "core/dtype.h"
 #include "core/layout.h"
 #include "core/result.h"
 #include "core/shape.h"
@@ -171,12 +172,20 @@ inline void append_hard_swish(dnnl::post_ops& ops) {
 
 inline std::size_t bytes_of(const MemoryDesc& desc) { return desc.get_size(); }
 
-// f32 tensor of logical `shape` (N, C, spatial…) in `layout`; an error where the library has no such format.
-Result<MemoryDesc> memory_desc(const Shape& shape, Layout layout);
-// f32 tensor with strides in elements.
-MemoryDesc strided_desc(const Shape& shape, const Shape& strides);
-// f32 tensor whose format the library may choose.
-MemoryDesc any_desc(const Shape& shape);
+// f32 and bf16 are what products take; anything else is a bug of the caller's.
+dnnl::memory::data_type library_type(DType dtype);
+
+// Tensor of logical `shape` (N, C, spatial…) in `layout`; an error where the library has no such format.
+Result<MemoryDesc> memory_desc(const Shape& shape, Layout layout, DType dtype = DType::kF32);
+// Tensor with strides in elements.
+MemoryDesc strided_desc(const Shape& shape, const Shape& strides, DType dtype = DType::kF32);
+// Row-major.
+MemoryDesc plain_desc(const Shape& shape, DType dtype = DType::kF32);
+// Tensor whose format the library may choose.
+MemoryDesc any_desc(const Shape& shape, DType dtype = DType::kF32);
+
+// Whether there are kernels for factors of `dtype` that give `result`; `what` as below.
+Status check_types(const std::string& what, DType dtype, DType result);
 
 // An exception of the library as an Error; `what` says what was being done ("convolution 64x56x56 …").
 Error library_error(const std::string& what, const dnnl::error& error);

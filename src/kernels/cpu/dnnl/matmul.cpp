@@ -91,10 +91,7 @@ void merge_batch_into_rows(Problem& problem) {
 }
 
 Result<Problem> problem_of(const MatMulDesc& desc) {
-  if (desc.dtype != DType::kF32) {
-    return unsupported(
-        fmt::format("{}: dtype {}, only f32 is", describe_product(desc), dtype_name(desc.dtype)));
-  }
+  HONE_CHECK(onednn::check_types(describe_product(desc), desc.dtype, desc.result));
   Problem problem;
   HONE_ASSIGN(problem.dst, desc.dst_shape());
   if (element_count(problem.dst) == 0 || element_count(desc.a_shape) == 0) {
@@ -123,14 +120,14 @@ struct Product {
 Result<Product> product_of(const MatMulDesc& desc) {
   HONE_ASSIGN(const Problem problem, problem_of(desc));
   Product product;
-  product.tensors.src = onednn::strided_desc(problem.a, problem.a_strides);
-  product.given_b = onednn::strided_desc(problem.b, problem.b_strides);
-  product.tensors.weights = desc.constant_b ? onednn::any_desc(problem.b) : product.given_b;
-  product.tensors.dst = onednn::strided_desc(problem.dst, row_major_strides(problem.dst));
+  product.tensors.src = onednn::strided_desc(problem.a, problem.a_strides, desc.dtype);
+  product.given_b = onednn::strided_desc(problem.b, problem.b_strides, desc.dtype);
+  product.tensors.weights = desc.constant_b ? onednn::any_desc(problem.b, desc.dtype) : product.given_b;
+  product.tensors.dst = onednn::plain_desc(problem.dst, desc.result);
   if (desc.has_bias) {
     Shape bias(problem.dst.size(), 1);
     bias.back() = problem.dst.back();
-    product.tensors.bias = onednn::strided_desc(bias, row_major_strides(bias));
+    product.tensors.bias = onednn::plain_desc(bias);
   }
   HONE_ASSIGN(product.epilogue, onednn::make_epilogue(problem.post_ops, problem.dst));
   return product;
@@ -181,6 +178,11 @@ double MatMulDesc::flops() const {
   const auto shape = dst_shape();
   return shape.ok() ? 2.0 * static_cast<double>(element_count(*shape)) * static_cast<double>(a_shape.back())
                     : 0;
+}
+
+bool has_tiles_of_bf16() {
+  constexpr auto kTiles = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kTiles) == kTiles;
 }
 
 MatMul::MatMul(std::unique_ptr<Execution> execution, bool constant_b)

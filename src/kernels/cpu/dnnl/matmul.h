@@ -20,19 +20,24 @@ class Execution;
 
 // a: [batch…, M, K], b: [batch…, K, N], the shapes that multiply, whatever the strides say about memory.
 struct MatMulDesc {
-  DType dtype = DType::kF32;
+  DType dtype = DType::kF32;   // of the factors: f32 or bf16, whose sums are f32
+  DType result = DType::kF32;  // f32, or the factors'
   Shape a_shape;
   Shape a_strides;  // in elements; empty: row-major
   Shape b_shape;
   Shape b_strides;
   bool constant_b = false;  // b is given to create() and not to execute()
-  bool has_bias = false;    // [N]; constant
+  bool has_bias = false;    // [N] in f32; constant
   std::vector<PostOp> post_ops;
   std::string implementation;  // as MatMul::name() gives it; empty: the library's first
 
   Result<Shape> dst_shape() const;  // row-major
   double flops() const;
 };
+
+// Whether products of bf16 run on the CPU's matrix tiles (AMX), several times as fast as those of f32. Without tiles the
+// library's kernels for bf16 are slower than those for f32 (half as fast on a Xeon of the fourth generation).
+bool has_tiles_of_bf16();
 
 // As with Convolution: for the creating thread's OpenMP thread count, one execution at a time.
 class MatMul {

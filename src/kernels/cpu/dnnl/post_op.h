@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dtype.h"
 #include "core/layout.h"
 #include "core/shape.h"
 
@@ -51,11 +52,12 @@ struct PostOp {
   float alpha = 0;
   float beta = 0;
   float low = 0, high = 0;  // of kQuantize, in steps of alpha; zero lies between them
-  // The second tensor of a binary step, f32: its shape broadcasts to the output's as in ONNX. Its data comes
+  // The second tensor of a binary step, of f32, or bf16 where the library computes it: its shape broadcasts to the output's as in ONNX. Its data comes
   // with every execute(), in the order of the list. A layout other than kPlain only with the output's own
   // shape.
   Shape operand_shape = {};
   Layout operand_layout = Layout::kPlain;
+  DType operand_type = DType::kF32;
   // Of a channel step: the numbers, zeros in the channels that fill up the last block. hone's own kernels on
   // blocked16 compute these; the library has binary steps for them.
   std::shared_ptr<const std::vector<float>> channels = {};
@@ -72,8 +74,9 @@ struct PostOp {
   static PostOp of(Kind kind, float alpha = 0, float beta = 0) {
     return {.kind = kind, .alpha = alpha, .beta = beta};
   }
-  static PostOp binary(Kind kind, Shape shape, Layout layout = Layout::kPlain) {
-    return {.kind = kind, .operand_shape = std::move(shape), .operand_layout = layout};
+  static PostOp binary(Kind kind, Shape shape, Layout layout = Layout::kPlain, DType type = DType::kF32) {
+    return {
+        .kind = kind, .operand_shape = std::move(shape), .operand_layout = layout, .operand_type = type};
   }
 };
 
