@@ -152,6 +152,7 @@ Status write_model(const OptimizeOptions& options) {
   HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
   passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
   context.target.takes.convolution_layout = Layout::kPlain;  // ONNX can say no other
+  context.target.takes.converted_layout = Layout::kPlain;
   passes::PipelineOptions pipeline = pipeline_of(options);
   // What the device's kernels compute in is no reason to write the model in other types for other runtimes.
   if (options.only.empty()) pipeline.disabled.insert("widen");

@@ -66,6 +66,7 @@ struct Capabilities {
   bool split_attention = false;  // attention groups: operands are read as parts of wider rows
 
   Layout convolution_layout = Layout::kPlain;  // what convolutions run fastest in
+  Layout converted_layout = Layout::kPlain;    // and those that read converted_products
   DTypeSet laid_out;                           // element types that tensors in that layout may have
 
   // Null where there is none.

@@ -23,9 +23,14 @@ bool follows_layout(const Node& node) {
   return is_group(node, graph::GroupKind::kPointwise) || graph::keeps_layout(node);
 }
 
-// The target's layout, or channels side by side without blocks: where a network that is trained has so few channels that
-// blocks would be filled up with zeros, in which every operator of the step would work.
-Layout layout_for(const graph::Graph& graph, Layout wanted) {
+// The target's layout for what its convolutions read, or channels side by side without blocks: where a network that is
+// trained has so few channels that blocks would be filled up with zeros, in which every operator of the step would work.
+Layout layout_for(const graph::Graph& graph, const graph::Capabilities& takes) {
+  const bool converted = std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const Node& node) {
+    return is_convolution(node) && takes.converted_products.holds(graph.type(node.inputs[0]).dtype);
+  });
+  if (converted) return takes.converted_layout;
+  const Layout wanted = takes.convolution_layout;
   constexpr double kMostPadding = 1.1;  // elements that blocks take for each that counts
   if (channel_block(wanted) == 1) return wanted;
   double elements = 0, stored = 0;
@@ -47,7 +52,7 @@ class Assigner {
       : graph_(graph),
         context_(context),
         builder_(graph.name()),
-        layout_(layout_for(graph, context.target.takes.convolution_layout)) {}
+        layout_(layout_for(graph, context.target.takes)) {}
 
   Result<PassOutcome> run() {
     for (ValueId input : graph_.inputs())

@@ -17,7 +17,10 @@ graph::Capabilities make_capabilities() {
   takes.epilogue = epilogue_capabilities();
   takes.epilogue_operators = 8;  // longer chains gain nothing over a pointwise group
   takes.products = {DType::kF32};
-  if (kernels::has_tiles_of_bf16()) takes.converted_products = {DType::kBF16};
+  if (kernels::has_tiles_of_bf16()) {
+    takes.converted_products = {DType::kBF16};
+    takes.converted_layout = Layout::kChannelsLast;  // the library has no kernels on tiles for blocks of channels
+  }
   takes.attention = true;
   takes.split_attention = true;
   // Blocks as wide as the CPU's vectors.
