@@ -4,7 +4,8 @@
 //
 // Inputs are a few scalars, then k parameters, k gradients and k of each moment, in groups; outputs are the k
 // next parameters and k next of each moment. An absent `scale` is 1; it multiplies all gradients (clipping by
-// the global norm, undoing the loss's scale) without another trip through memory.
+// the global norm, undoing the loss's scale) without another trip through memory. Where it is NaN nothing is updated: the
+// results are the parameters and moments as they were (a step whose scaled gradients overflowed).
 #include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <span>
 #include <tuple>
@@ -49,6 +50,10 @@ class UpdateEmitter {
   // A state of the parameter's type: what it is called, and its value now.
   ValueId moment(const std::string& prefix, const TrainedParameter& p) {
     return b_.input(prefix + p.name, b_.type(p.value));
+  }
+  // What a state becomes: its next value, or what it is where the step is skipped.
+  ValueId unless_skipped(ValueId next, ValueId now) {
+    return scalars_.skip.valid() ? op("Where", {scalars_.skip, now, next}) : next;
   }
   ValueId op(const char* name, std::vector<ValueId> inputs, Attributes attributes = {}) {
     return b_.add(name, std::move(inputs), std::move(attributes), std::string("update.") + name);
@@ -159,7 +164,9 @@ std::vector<ValueId> UpdateEmitter::adamw(const UpdateGroup& group, ValueId rate
   if (coupled) {
     for (TrainedParameter& p : with.parameters)
       p.gradient = plus(scaled_gradient(p), times(p.value, group.weight_decay));
-    scale = kNoValue;
+    scale = scalars_.skip.valid()
+                ? op("Where", {scalars_.skip, number(std::numeric_limits<double>::quiet_NaN()), number(1)})
+                : kNoValue;
   }
   const Attributes attributes = {{"beta1", static_cast<float>(o_.beta1)},
                                  {"beta2", static_cast<float>(o_.beta2)},
@@ -174,8 +181,8 @@ ValueId UpdateEmitter::lion(const TrainedParameter& p, const UpdateGroup& group)
   const ValueId g = scaled_gradient(p);
   const ValueId rate = rate_of(group.rate_factor);
   const ValueId direction = op("Sign", {mixed(o_.beta1, m, g)});
-  b_.next_value(m, mixed(o_.beta2, m, g));
-  return minus(decayed(p.value, rate, group.weight_decay), times(direction, rate));
+  b_.next_value(m, unless_skipped(mixed(o_.beta2, m, g), m));
+  return unless_skipped(minus(decayed(p.value, rate, group.weight_decay), times(direction, rate)), p.value);
 }
 
 // r = m̂ / (√v̂ + epsilon) + decay·x;  x' = x - rate·(|x| / |r|)·r, the quotient being 1 where either norm is 0.
@@ -185,8 +192,8 @@ ValueId UpdateEmitter::lamb(const TrainedParameter& p, const UpdateGroup& group)
   const ValueId g = scaled_gradient(p);
   const ValueId next_m = mixed(o_.beta1, m, g);
   const ValueId next_v = mixed(o_.beta2, v, times(g, g));
-  b_.next_value(m, next_m);
-  b_.next_value(v, next_v);
+  b_.next_value(m, unless_skipped(next_m, m));
+  b_.next_value(v, unless_skipped(next_v, v));
   const ValueId root = op("Sqrt", {op("Div", {next_v, correction(o_.beta2)})});
   ValueId r = op("Div", {op("Div", {next_m, correction(o_.beta1)}), plus(root, number(o_.epsilon))});
   if (group.weight_decay != 0) r = plus(r, times(p.value, group.weight_decay));
@@ -195,7 +202,7 @@ ValueId UpdateEmitter::lamb(const TrainedParameter& p, const UpdateGroup& group)
   const ValueId either_zero = op("Equal", {times(of_x, of_r), number(0)});
   const ValueId divisor = op("Where", {either_zero, number(1), of_r});
   const ValueId trust = op("Where", {either_zero, number(1), op("Div", {of_x, divisor})});
-  return minus(p.value, times(r, times(trust, rate_of(group.rate_factor))));
+  return unless_skipped(minus(p.value, times(r, times(trust, rate_of(group.rate_factor)))), p.value);
 }
 
 // m' = momentum·m + (1 - momentum)·g; the update is g mixed with m' in the same way (Nesterov) or m', made
@@ -205,13 +212,14 @@ ValueId UpdateEmitter::muon(const TrainedParameter& p, const UpdateGroup& group)
   const ValueId g = scaled_gradient(p);
   const ValueId rate = rate_of(group.rate_factor);
   const ValueId next_m = mixed(o_.momentum, m, g);
-  b_.next_value(m, next_m);
+  b_.next_value(m, unless_skipped(next_m, m));
   const Shape shape = b_.type(p.value).shape();
   const ValueId direction =
       orthogonalised(o_.nesterov ? mixed(o_.momentum, next_m, g) : next_m, shape[0] > shape[1]);
   const double factor =
       std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
-  return minus(decayed(p.value, rate, group.weight_decay), times(direction, times(rate, factor)));
+  return unless_skipped(
+      minus(decayed(p.value, rate, group.weight_decay), times(direction, times(rate, factor))), p.value);
 }
 
 // Five steps of Newton and Schulz's iteration with the coefficients that Muon's authors chose for speed: singular

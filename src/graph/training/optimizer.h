@@ -60,7 +60,8 @@ struct TrainedParameter {
 struct UpdateScalars {
   ValueId rate;              // f32[]
   ValueId updates;           // i64[]: made before
-  ValueId scale = kNoValue;  // f32[]: of all gradients (clipping); absent: 1
+  ValueId scale = kNoValue;  // f32[]: of all gradients (clipping, the loss's scale); absent: 1
+  ValueId skip = kNoValue;   // bool[]: nothing changes; the scale is NaN then; absent: never
 };
 
 // Adds the update of all parameters: their next values, in order. Moments become states.

@@ -1,6 +1,7 @@
 #include "graph/training/step.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -115,6 +116,11 @@ class StepMaker {
   Status add_micro_batch(ModelCopies& copies, int64_t number);
   Result<ValueId> loss_of(ValueId prediction, ValueId target);
   void add_update();
+  UpdateScalars scalars_of(ValueId rate, ValueId norm);
+  ValueId unless_skipped(ValueId next, ValueId now) {
+    return skip_.valid() ? builder_.add("Where", {skip_, now, next}, {}, "scale.kept") : next;
+  }
+  void add_next_loss_scale();
 
   const Graph& micro_;
   const std::vector<NamedTensor>& parameters_;
@@ -130,6 +136,8 @@ class StepMaker {
   std::vector<ValueId> counts_;  // of each term, over the whole batch
   ValueId loss_;
   ValueId updates_;
+  ValueId loss_scale_;  // with scale_loss
+  ValueId skip_;        // bool[]
 };
 
 void StepMaker::add_data() {
@@ -211,7 +219,10 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   end_part(StepPart::kLoss);
   std::vector<ValueId> xs;
   for (const TrainedParameter& p : trained_) xs.push_back(p.value);
-  HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, loss, xs));
+  const ValueId judged = options_.scale_loss
+                             ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled")
+                             : loss;
+  HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, judged, xs));
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     ValueId& sum = trained_[i].gradient;
     sum = sum.valid() ? builder_.add("Add", {sum, gradients[i]}, {}, "micro.gradient") : gradients[i];
@@ -231,22 +242,58 @@ Status StepMaker::add_micro_batches() {
     counts_.push_back(
         emit_loss_count(builder_, options_.objective, term, micro_.type(output_), whole_target_));
   mark_part(builder_, first, StepPart::kLoss);
+  if (options_.scale_loss) loss_scale_ = builder_.input(kLossScaleState, tensor_type(DType::kF32, Dims{}));
   ModelCopies copies(builder_, micro_);
   for (int64_t i = 0; i < options_.accumulate; ++i) HONE_CHECK(add_micro_batch(copies, i));
   return {};
 }
 
+// What the update multiplies gradients by: clipped by their norm, and without the loss's scale.
+UpdateScalars StepMaker::scalars_of(ValueId rate, ValueId norm) {
+  UpdateScalars scalars{.rate = rate, .updates = updates_};
+  if (options_.clip > 0) scalars.scale = emit_clip_scale(builder_, norm, options_.clip);
+  if (!options_.scale_loss) return scalars;
+  const auto add = [&](const char* op, std::vector<ValueId> inputs) {
+    return builder_.add(op, std::move(inputs), {}, "scale.gradients");
+  };
+  const auto number = [&](float value) { return builder_.constant("scale.number", Tensor::scalar_f32(value)); };
+  skip_ = add("Or", {add("IsNaN", {norm}), add("IsInf", {norm})});
+  const ValueId undone = add("Reciprocal", {loss_scale_});
+  const ValueId scale = scalars.scale.valid() ? add("Mul", {scalars.scale, undone}) : undone;
+  scalars.scale = add("Where", {skip_, number(std::numeric_limits<float>::quiet_NaN()), scale});
+  scalars.skip = skip_;
+  return scalars;
+}
+
+void StepMaker::add_next_loss_scale() {
+  const auto add = [&](const char* op, std::vector<ValueId> inputs) {
+    return builder_.add(op, std::move(inputs), {}, "scale.next");
+  };
+  const auto number = [&](float value) { return builder_.constant("scale.number", Tensor::scalar_f32(value)); };
+  const auto whole = [&](int64_t value) {
+    return builder_.constant("scale.steps", Tensor::scalar_i64(value));
+  };
+  const ValueId steps = builder_.input(kStepsAtScaleState, tensor_type(DType::kI64, Dims{}));
+  const ValueId count = add("Add", {steps, whole(1)});
+  const ValueId is_time = add("Equal", {count, whole(kScaleInterval)});
+  const ValueId grown = add("Where", {is_time, add("Mul", {loss_scale_, number(2)}), loss_scale_});
+  builder_.next_value(loss_scale_, add("Where", {skip_, add("Mul", {loss_scale_, number(0.5F)}), grown}));
+  builder_.next_value(steps, add("Where", {add("Or", {skip_, is_time}), whole(0), count}));
+}
+
 void StepMaker::add_update() {
   updates_ = builder_.input(kUpdatesState, tensor_type(DType::kI64, Dims{}));
   const ValueId rate = emit_rate(builder_, options_.schedule, options_.optimizer.rate, updates_);
-  const ValueId norm = emit_global_norm(builder_, trained_);
-  const ValueId scale = options_.clip > 0 ? emit_clip_scale(builder_, norm, options_.clip) : kNoValue;
+  ValueId norm = emit_global_norm(builder_, trained_);
+  if (options_.scale_loss) norm = builder_.add("Div", {norm, loss_scale_}, {}, "norm.unscaled");
+  const UpdateScalars scalars = scalars_of(rate, norm);
   for (const auto& [value, name] : {std::pair{loss_, "loss"}, {rate, "rate"}, {norm, "gradient_norm"}}) {
     builder_.rename(value, name);
     builder_.output(value);
   }
-  const std::vector<ValueId> next =
-      emit_updates(builder_, options_.optimizer, trained_, {rate, updates_, scale});
+  if (options_.scale_loss)
+    builder_.output(builder_.add("Identity", {loss_scale_}, {}, "loss_scale"));
+  const std::vector<ValueId> next = emit_updates(builder_, options_.optimizer, trained_, scalars);
   for (std::size_t i = 0; i < trained_.size(); ++i) builder_.next_value(trained_[i].value, next[i]);
   if (options_.ema > 0) {
     const auto number = [&](double value) {
@@ -256,12 +303,19 @@ void StepMaker::add_update() {
       const ValueId mean = builder_.input(kEmaPrefix + trained_[i].name, builder_.type(next[i]));
       const ValueId kept = builder_.add("Mul", {mean, number(options_.ema)}, {}, "ema.kept");
       const ValueId added = builder_.add("Mul", {next[i], number(1 - options_.ema)}, {}, "ema.added");
-      builder_.next_value(mean, builder_.add("Add", {kept, added}, {}, "ema.next"));
+      builder_.next_value(mean, unless_skipped(builder_.add("Add", {kept, added}, {}, "ema.next"), mean));
     }
   }
-  for (const auto& [input, of_micro] : model_states_) builder_.next_value(input, states_.at(of_micro));
+  // Statistics are those of steps that counted; a stream of random numbers goes on.
+  for (const auto& [input, of_micro] : model_states_) {
+    const ValueId after = states_.at(of_micro);
+    const bool is_number = builder_.type(input).dtype == DType::kF32;
+    builder_.next_value(input, is_number ? unless_skipped(after, input) : after);
+  }
   const ValueId one = builder_.constant("one", Tensor::scalar_i64(1));
-  builder_.next_value(updates_, builder_.add("Add", {updates_, one}, {}, "updates.next"));
+  builder_.next_value(updates_,
+                      unless_skipped(builder_.add("Add", {updates_, one}, {}, "updates.next"), updates_));
+  if (options_.scale_loss) add_next_loss_scale();
 }
 
 Status check_options(const StepOptions& options) {

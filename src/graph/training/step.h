@@ -35,18 +35,27 @@ struct StepOptions {
   int64_t accumulate = 1;  // micro-batches; divides the batch
   double clip = 0;         // most that the gradients' global norm may be; 0: whatever it is
   double ema = 0;          // 0: no moving average of the parameters
+  // Gradients are of the loss times a number, a state, that keeps them within f16's range: halved where they are no finite
+  // numbers, in which case the step changes no parameter, moment, statistic or mean; doubled after kScaleInterval steps
+  // without. Micikevicius et al., "Mixed Precision Training" (ICLR 2018); numbers as torch.amp.GradScaler's.
+  bool scale_loss = false;
 };
 
 inline constexpr const char* kDataPrefix = "data.";
 inline constexpr const char* kEmaPrefix = "ema.";
 inline constexpr const char* kUpdatesState = "train.updates";  // i64[]: updates made
+inline constexpr const char* kLossScaleState = "train.loss_scale";         // f32[]
+inline constexpr const char* kStepsAtScaleState = "train.steps_at_scale";  // i64[]: since it changed
+inline constexpr float kFirstLossScale = 65536;
+inline constexpr int64_t kScaleInterval = 2000;
 
 // Outputs before those of states, in order.
 enum StepOutput : std::size_t {
   kStepLoss,
   kStepRate,
-  kStepNorm
-};  // f32[] each; the norm of gradients before clipping
+  kStepNorm,      // of gradients before clipping; no finite number where the step was skipped
+  kStepLossScale  // only with scale_loss: what this step's loss was multiplied by
+};  // f32[] each
 
 // `micro` is the model's training form for one micro-batch, its types static (TrainableModel::training,
 // specialised, with a random stream). Parameters that the loss does not depend on are left out.

@@ -42,6 +42,15 @@ Tensor updated(const Tensor& tensor, const std::vector<double>& values) {
   return narrow(tensor.dtype(), tensor.shape(), values);
 }
 
+// Parameters and moments as they are: what a scale of NaN asks for.
+std::vector<Tensor> as_they_are(const TensorGroups& groups, std::size_t moments) {
+  std::vector<Tensor> kept;
+  for (std::size_t group = 0; group <= moments; ++group)
+    for (std::size_t i = 0; i < groups.count; ++i)
+      kept.push_back(groups.of(group == 0 ? 0 : group + 1, i).clone());
+  return kept;
+}
+
 OptimizerOutputs sgd(const RefCall& call) {
   const double momentum = call.attributes.real("momentum", 0);
   const double decay = call.attributes.real("weight_decay", 0);
@@ -49,6 +58,7 @@ OptimizerOutputs sgd(const RefCall& call) {
   HONE_ASSIGN(const TensorGroups groups, tensor_groups_of(call, 2, momentum != 0 ? 3 : 2));
   const double rate = optimizer_scalar(call, 0, 0);
   const double scale = optimizer_scalar(call, 1, 1);
+  if (std::isnan(scale)) return as_they_are(groups, momentum != 0 ? 1 : 0);
   std::vector<Tensor> parameters;
   std::vector<Tensor> velocities;
   for (std::size_t i = 0; i < groups.count; ++i) {
@@ -77,6 +87,7 @@ OptimizerOutputs adamw(const RefCall& call) {
     return bad_call(call, "the number of updates must be a scalar");
   const double rate = optimizer_scalar(call, 0, 0);
   const double scale = optimizer_scalar(call, 2, 1);
+  if (std::isnan(scale)) return as_they_are(groups, 2);
   const double t = static_cast<double>(call.inputs[1].int_at(0)) + 1;
   const double correction1 = 1 - std::pow(beta1, t);
   const double correction2 = 1 - std::pow(beta2, t);

@@ -36,7 +36,7 @@ class Fitter {
       : program_(program), provider_(provider), options_(options), data_bytes_(data_bytes), limit_(limit) {}
 
   Result<MemoryFit> fit() {
-    HONE_ASSIGN(fit_.graphs, optimised_graphs(program_, provider_, options_.without_passes));
+    HONE_ASSIGN(fit_.graphs, optimised_graphs(program_, provider_, options_.without_passes, options_.precision));
     HONE_CHECK(forecast(fit_.graphs, fit_.memory, step_));
     fit_.kept = fit_.memory;
     if (fit_.memory.bounded() <= limit_.bytes) return std::move(fit_);
@@ -65,7 +65,7 @@ class Fitter {
       HONE_ASSIGN(passes::Recomputation made, passes::recompute(whole, recompute));
       const Status valid = graph::verify(made.graph);
       if (!valid.ok()) return valid.error().within("pass recompute broke the graph (a bug in hone)");
-      SessionGraphs graphs{std::move(made.graph), fit_.graphs.evaluation};
+      SessionGraphs graphs{std::move(made.graph), fit_.graphs.evaluation, fit_.graphs.types};
       TrainingMemory memory;
       runtime::PlanForecast step;
       HONE_CHECK(forecast(graphs, memory, step));

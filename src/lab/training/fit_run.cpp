@@ -41,6 +41,7 @@ SessionOptions session_options_of(const model::RecipeTrain& train, runtime::Timi
   SessionOptions session;
   session.autotune = !train.deterministic;
   session.without_passes.insert(train.without_passes.begin(), train.without_passes.end());
+  session.precision = train.precision;
   session.cache = cache;
   return session;
 }
@@ -63,7 +64,11 @@ Result<MemoryFit> fit_run(const model::Recipe& recipe, const TrainingSetup& setu
 
 Result<graph::Graph> step_that_trains(const model::Recipe& recipe, const TrainingSetup& setup,
                                       const runtime::Provider& provider, const SessionOptions& options) {
-  if (recipe.train.memory == 0) return optimise(setup.program.step, provider, options.without_passes);
+  if (recipe.train.memory == 0) {
+    HONE_ASSIGN(passes::PipelineResult step,
+                optimised_step(setup.program, provider, options.without_passes, options.precision));
+    return std::move(step.graph);
+  }
   const MemoryLimit limit = memory_limit(recipe.train.memory, *provider.device());
   HONE_ASSIGN(MemoryFit fit,
               fit_memory(setup.program, provider, options,

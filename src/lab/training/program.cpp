@@ -109,6 +109,7 @@ void ProgramMaker::set_options() {
   o.accumulate = recipe_.train.accumulate;
   o.clip = recipe_.train.clip;
   o.ema = recipe_.train.ema;
+  o.scale_loss = recipe_.train.precision == "fp16";
   for (const data::Field& field : fields_) {
     Shape shape = field.shape;
     shape.insert(shape.begin(), recipe_.train.batch);
@@ -231,6 +232,7 @@ void ProgramMaker::set_initial_values() {
                          ? found->second
                          : Tensor::borrowed(value.type.dtype, value.type.shape(), zeros->data(), zeros);
     if (value.name == "random.seed") initial = Tensor::scalar_i64(static_cast<int64_t>(recipe_.train.seed));
+    if (value.name == graph::kLossScaleState) initial = Tensor::scalar_f32(graph::kFirstLossScale);
     program_.initial[value.name] = initial.aligned();
   }
   for (const graph::NamedTensor& parameter : program_.model.parameters)

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "lab/experiment/target.h"
 #include "lab/prepared.h"
+#include "runtime/interpreter.h"
 
 namespace hone::lab {
 namespace {
@@ -23,10 +25,32 @@ bool is_data(const std::string& name) { return name.starts_with(graph::kDataPref
 
 }  // namespace
 
+Result<passes::PipelineResult> optimised_step(const TrainingProgram& program,
+                                              const runtime::Provider& provider,
+                                              const std::set<std::string>& without_passes,
+                                              const std::string& precision) {
+  passes::PipelineOptions options;
+  options.disabled = without_passes;
+  if (precision != "f32") options.lossy.insert(precision);
+  const passes::PassContext context{runtime::interpret_node, nullptr, pass_target(provider)};
+  HONE_ASSIGN(passes::PipelineResult step, passes::run_pipeline(program.step, context, options));
+  for (const passes::PassReport& report : step.reports) {
+    if (report.name != precision || !report.done.empty()) continue;
+    return unsupported(fmt::format("[train] precision = \"{}\": {}; leave it out, or take another device",
+                                   precision,
+                                   report.missed.empty() ? "the step has no product" : report.missed[0].text));
+  }
+  return step;
+}
+
 Result<SessionGraphs> optimised_graphs(const TrainingProgram& program, const runtime::Provider& provider,
-                                       const std::set<std::string>& without_passes) {
+                                       const std::set<std::string>& without_passes,
+                                       const std::string& precision) {
   SessionGraphs graphs;
-  HONE_ASSIGN(graphs.step, optimise(program.step, provider, without_passes));
+  HONE_ASSIGN(passes::PipelineResult step, optimised_step(program, provider, without_passes, precision));
+  for (passes::PassReport& report : step.reports)
+    if (report.name == precision) graphs.types = std::move(report.types);
+  graphs.step = std::move(step.graph);
   HONE_ASSIGN(graphs.evaluation, optimise(program.evaluation, provider, without_passes));
   return graphs;
 }
@@ -46,7 +70,7 @@ Status Session::make_plans(const runtime::Provider& provider, const SessionOptio
   if (options.graphs != nullptr) {
     graphs = *options.graphs;
   } else {
-    HONE_ASSIGN(graphs, optimised_graphs(program_, provider, options.without_passes));
+    HONE_ASSIGN(graphs, optimised_graphs(program_, provider, options.without_passes, options.precision));
   }
   runtime::PlanOptions plan;
   plan.autotune = options.autotune;
@@ -105,7 +129,12 @@ Result<StepNumbers> Session::numbers() const {
   HONE_ASSIGN(const Tensor loss, plan_->read(graph::kStepLoss));
   HONE_ASSIGN(const Tensor rate, plan_->read(graph::kStepRate));
   HONE_ASSIGN(const Tensor norm, plan_->read(graph::kStepNorm));
-  return StepNumbers{loss.at(0), rate.at(0), norm.at(0)};
+  StepNumbers numbers{loss.at(0), rate.at(0), norm.at(0)};
+  if (program_.options.scale_loss) {
+    HONE_ASSIGN(const Tensor scale, plan_->read(graph::kStepLossScale));
+    numbers.loss_scale = scale.at(0);
+  }
+  return numbers;
 }
 
 // One after the other, so that no more than one copy is there.

@@ -1,6 +1,7 @@
 // A training program on a device: its step and its evaluation as plans, and the states between them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "lab/training/batch_inputs.h"
 #include "lab/training/program.h"
 #include "model/safetensors/safetensors.h"
+#include "passes/pipeline.h"
 #include "runtime/plan.h"
 #include "runtime/provider.h"
 #include "runtime/timing_cache.h"
@@ -24,6 +26,10 @@ struct StepNumbers {
   double loss = 0;
   double rate = 0;
   double gradient_norm = 0;
+  double loss_scale = 0;  // that the step multiplied its loss by; 0: it scales none
+
+  // Whether the step left everything as it was, because its scaled gradients were no finite numbers.
+  bool skipped() const { return loss_scale > 0 && !std::isfinite(gradient_norm); }
 };
 
 struct EvaluationNumbers {
@@ -35,15 +41,24 @@ struct EvaluationNumbers {
 // A program as its plans will run it.
 struct SessionGraphs {
   graph::Graph step, evaluation;
+  std::vector<passes::TypeChoice> types = {};  // of the step's operators, where it has narrow types
 };
-// Both through all passes, for this provider.
+// The step through all passes, for this provider, in `precision` (as recipes call it). An error where the device would narrow
+// nothing.
+Result<passes::PipelineResult> optimised_step(const TrainingProgram& program,
+                                              const runtime::Provider& provider,
+                                              const std::set<std::string>& without_passes,
+                                              const std::string& precision);
+// And the evaluation, in f32, as the trained model is written.
 Result<SessionGraphs> optimised_graphs(const TrainingProgram& program, const runtime::Provider& provider,
-                                       const std::set<std::string>& without_passes = {});
+                                       const std::set<std::string>& without_passes = {},
+                                       const std::string& precision = "f32");
 
 struct SessionOptions {
   bool autotune = true;
   runtime::TimingCache* cache = nullptr;
   std::set<std::string> without_passes = {};
+  std::string precision = "f32";
   bool check_numbers = false;  // a step ends with an error at the first operator that makes NaN or Inf
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
   const SessionGraphs* graphs = nullptr;  // of the program; null: optimised_graphs()

@@ -22,6 +22,7 @@
 #include "lab/training/environment.h"
 #include "lab/training/fit_run.h"
 #include "lab/training/non_finite.h"
+#include "lab/training/precision.h"
 #include "lab/training/run_log.h"
 #include "lab/training/run_summary.h"
 #include "lab/training/session.h"
@@ -37,6 +38,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kLeastLossScale = 1;     // below it, it is not the scale that is too large
 constexpr int64_t kFirstRecorded = 3;    // steps before it warm caches up
 constexpr int64_t kLongestWarmUp = 500;  // steps that are waited for until samples come from a cache
 constexpr int kRecordedSteps = 7;
@@ -113,6 +115,7 @@ class Trainer {
   Status take_batch(double& wait_s);
   Status run_plan(StepNumbers& numbers, double& wait_s);
   Status log_step(const StepNumbers& numbers, double wait_s, double step_s);
+  Status log_skipped(const StepNumbers& numbers, double wait_s, double step_s);
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
   Status save();
@@ -150,6 +153,7 @@ class Trainer {
   int64_t start_ns_ = 0;
   double seconds_before_ = 0;                 // of the parts of a resumed run
   double mean_step_s_ = 0, mean_wait_s_ = 0;  // of late
+  int64_t skipped_ = 0;                       // steps, since the loss's scale was too large
   TrainingResult result_;
 };
 
@@ -183,6 +187,7 @@ Status Trainer::fit() {
   report.recomputed = fit.operators;
   report.more_flops = fit.more_flops;
   graphs_ = std::move(fit.graphs);
+  if (!graphs_.types.empty()) note(types_text(recipe_.train.precision, graphs_.types));
   note("memory: predicted " + memory_text(report.predicted));
   if (fit.operators > 0)
     note(fmt::format("memory: recomputes {}, {:+.1f} % FLOPs: {} instead of {} ({}: {})",
@@ -344,8 +349,24 @@ Status Trainer::step() {
   double wait_s = 0;
   HONE_CHECK(run_plan(numbers, wait_s));
   ++step_;
+  // A scale that is too large costs a step; what no scale helps is an error.
+  if (numbers.skipped() && numbers.loss_scale >= kLeastLossScale)
+    return log_skipped(numbers, wait_s, seconds_since(begin_ns));
   if (!std::isfinite(numbers.loss) || !std::isfinite(numbers.gradient_norm)) return not_finite(numbers);
   return log_step(numbers, wait_s, seconds_since(begin_ns));
+}
+
+Status Trainer::log_skipped(const StepNumbers& numbers, double wait_s, double step_s) {
+  if (++skipped_ == 1)
+    note(fmt::format("step {}: the gradients of the loss times {:g} are no finite numbers: the step changes "
+                     "nothing, and the next is scaled by half of it",
+                     step_, numbers.loss_scale));
+  std::vector<std::pair<std::string, double>> line = {{"skipped", 1},
+                                                      {"loss_scale", numbers.loss_scale},
+                                                      {"step_ms", step_s * 1e3},
+                                                      {"input_wait_ms", wait_s * 1e3}};
+  if (std::isfinite(numbers.loss)) line.insert(line.begin(), {"loss", numbers.loss});
+  return log_->add("train", step_, line);
 }
 
 Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_s) {
@@ -364,17 +385,18 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
   r.input_wait = mean_wait_s_ / mean_step_s_;
   r.seconds_left = static_cast<double>(setup_.steps - step_) * mean_step_s_;
   if (options_.roofs) {
-    const double roof = options_.roofs->compute_roof(DType::kF32, provider_->threads());
+    const double roof = options_.roofs->compute_roof(product_type(recipe_.train), provider_->threads());
     r.mfu = roof > 0 ? setup_.program.step_flops / mean_step_s_ / roof : 0;
   }
   if (options_.on_step) options_.on_step(r);
-  return log_->add("train", step_,
-                   {{"loss", r.loss},
-                    {"rate", r.rate},
-                    {"gradient_norm", r.gradient_norm},
-                    {"epoch", r.epoch},
-                    {"step_ms", step_s * 1e3},
-                    {"input_wait_ms", wait_s * 1e3}});
+  std::vector<std::pair<std::string, double>> line = {{"loss", r.loss},
+                                                      {"rate", r.rate},
+                                                      {"gradient_norm", r.gradient_norm},
+                                                      {"epoch", r.epoch},
+                                                      {"step_ms", step_s * 1e3},
+                                                      {"input_wait_ms", wait_s * 1e3}};
+  if (numbers.loss_scale > 0) line.emplace_back("loss_scale", numbers.loss_scale);
+  return log_->add("train", step_, line);
 }
 
 Status Trainer::not_finite(const StepNumbers& numbers) {
@@ -486,6 +508,9 @@ Status Trainer::finish() {
   for (const data::Loader* loader : {setup_.batches.get(), setup_.validation.get()})
     for (const data::Damage& damage : loader ? loader->damages() : std::vector<data::Damage>())
       note(fmt::format("left out: {}", damage.message));
+  if (skipped_ > 0)
+    note(fmt::format("{} changed nothing, because gradients of the scaled loss were no finite numbers",
+                     counted(static_cast<double>(skipped_), "step")));
   count_memory();
   also(write_trace());
   analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed

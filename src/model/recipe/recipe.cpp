@@ -271,7 +271,9 @@ Status RecipeReader::read_train(SectionReader s) {
   s.read("ema", t.ema, kBelowOne);
   s.read("seed", t.seed);
   std::size_t precision = 0;
-  s.read_name("precision", precision, std::vector<std::string>{"f32"});
+  static const std::vector<std::string> kPrecisions = {"f32", "bf16", "fp16"};
+  s.read_name("precision", precision, kPrecisions);
+  t.precision = kPrecisions[precision];
   s.read("deterministic", t.deterministic);
   s.read("without_passes", t.without_passes);
   s.read("evaluate_every", t.evaluate_every, kNotNegative);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <fmt/core.h>
 
@@ -101,6 +102,12 @@ float* at(TensorGroupOut group, std::size_t tensor, int64_t first) {
   return static_cast<float*>(group[tensor]) + first;
 }
 
+// What a scale of NaN asks for. Outputs may be their inputs.
+void keep_as_they_are(std::span<const int64_t> sizes, TensorGroup in, TensorGroupOut out) {
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (in[i] != out[i]) std::memcpy(out[i], in[i], static_cast<std::size_t>(sizes[i]) * sizeof(float));
+}
+
 Status check_sizes(const std::vector<int64_t>& sizes) {
   for (int64_t size : sizes)
     if (size < 0) return invalid(fmt::format("an optimizer's tensor of {} elements", size));
@@ -133,6 +140,10 @@ Result<Sgd> Sgd::create(SgdDesc desc) {
 
 void Sgd::execute(float rate, float scale, TensorGroup x, TensorGroup gradient, TensorGroup v,
                   TensorGroupOut x_out, TensorGroupOut v_out) const noexcept {
+  if (std::isnan(scale)) {
+    keep_as_they_are(desc_.sizes, x, x_out);
+    return keep_as_they_are(desc_.sizes, v.first(v_out.size()), v_out);
+  }
   const SgdStep step{rate, scale, desc_.momentum, desc_.weight_decay, desc_.nesterov};
   const bool momentum = desc_.momentum != 0;
   parallel_for(list_.elements(), kOptimizerGrain, [&](int64_t begin, int64_t end, int) {
@@ -152,6 +163,11 @@ Result<AdamW> AdamW::create(AdamWDesc desc) {
 void AdamW::execute(float rate, int64_t updates, float scale, TensorGroup x, TensorGroup gradient,
                     TensorGroup m, TensorGroup v, TensorGroupOut x_out, TensorGroupOut m_out,
                     TensorGroupOut v_out) const noexcept {
+  if (std::isnan(scale)) {
+    keep_as_they_are(desc_.sizes, x, x_out);
+    keep_as_they_are(desc_.sizes, m, m_out);
+    return keep_as_they_are(desc_.sizes, v, v_out);
+  }
   const double beta1 = desc_.beta1;
   const double beta2 = desc_.beta2;
   const double t = static_cast<double>(updates) + 1;

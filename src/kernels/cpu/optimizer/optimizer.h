@@ -1,3 +1,4 @@
+// A scale of NaN leaves everything as it was (graph/ops/optimizer.cpp).
 // Optimizers in f32: one pass over many tensors, read and written in place, split over the threads without
 // regard to where one tensor ends and the next begins. Bound by memory: SGD with momentum moves 20 bytes an
 // element, AdamW 28.
