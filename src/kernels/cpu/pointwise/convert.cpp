@@ -62,9 +62,9 @@ void load_held(const void* from, DType dtype, int64_t stride, void* to, int64_t 
     case DType::kF16:
       return convert<uint16_t, float>(from, stride, to, n, f16_to_f32);
     case DType::kBF16:
-      return convert<uint16_t, float>(from, stride, to, n, [](uint16_t x) {
-        return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
-      });
+      if (stride == 1)
+        return widen_bf16(static_cast<const uint16_t*>(from), static_cast<float*>(to), n);
+      return convert<uint16_t, float>(from, stride, to, n, from_bf16);
     case DType::kF32:
       return convert<float, float>(from, stride, to, n);
     case DType::kF64:
@@ -93,7 +93,7 @@ void store_held(const void* from, DType dtype, void* to, int64_t n) noexcept {
     case DType::kF16:
       return convert<float, uint16_t>(from, 1, to, n, f32_to_f16);
     case DType::kBF16:
-      return convert<float, uint16_t>(from, 1, to, n, to_bf16);
+      return narrow_to_bf16(static_cast<const float*>(from), static_cast<uint16_t*>(to), n);
     case DType::kF32:
       return convert<float, float>(from, 1, to, n);
     case DType::kF64:

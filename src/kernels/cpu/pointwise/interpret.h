@@ -34,12 +34,20 @@ void run_f32_step(const TileStep& step, int64_t n) noexcept;    // f32, f32 to b
 void run_typed_step(const TileStep& step, int64_t n) noexcept;  // everything else
 bool is_f32_step(PointwiseOp op, DType type);
 
-// Without branches, so that the compiler vectorises it. core's f32_to_bf16 in line.
+// core's f32_to_bf16 in line, and back.
 inline uint16_t to_bf16(float x) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return static_cast<uint16_t>(x == x ? rounded : (bits >> 16) | 0x40u);
 }
+
+inline float from_bf16(uint16_t x) noexcept {
+  return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
+}
+// The same for many; `from` and `to` may be one.
+void narrow_to_bf16(const float* from, uint16_t* to, int64_t n) noexcept;
+void widen_bf16(const uint16_t* from, float* to, int64_t n) noexcept;
+void round_to_bf16(const float* from, float* to, int64_t n) noexcept;
 
 // n elements of memory of `dtype`, `stride` elements apart, to held values, and back.
 void load_held(const void* from, DType dtype, int64_t stride, void* to, int64_t n) noexcept;

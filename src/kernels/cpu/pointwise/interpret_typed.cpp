@@ -410,6 +410,11 @@ void cast_step(const TileStep& step, int64_t n) {
     case DType::kF16:
       return map1<T, float>(step, n, [&](T x) { return f16_to_f32(f32_to_f16(as_f32(x))); });
     case DType::kBF16:
+      if constexpr (std::is_same_v<T, float>) {
+        constexpr int64_t kEachElement = -1;
+        if (step.a.mask == kEachElement)
+          return round_to_bf16(static_cast<const float*>(step.a.data), static_cast<float*>(step.result), n);
+      }
       return map1<T, float>(step, n, [&](T x) { return bf16_to_f32(to_bf16(as_f32(x))); });
     case DType::kF32:
       return map1<T, float>(step, n, as_f32);
