@@ -8,6 +8,7 @@
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/dnnl/convolution_weight_gradient.h"
+#include "kernels/cpu/dnnl/matmul.h"
 #include "kernels/cpu/gemm/fused_epilogue.h"
 #include "kernels/cpu/gemm/gathered_convolution.h"
 #include "kernels/cpu/gemm/pointwise_convolution.h"
@@ -194,6 +195,16 @@ std::vector<std::size_t> packed_inputs(const GroupView& group, const Parts& part
   return unread;
 }
 
+// Of bf16, where the CPU has tiles, only what runs on them: the library's other kernels are slower than those of f32, which
+// is what a convolution that tiles do not fit (a depthwise one) is left in.
+template <typename Chosen>
+void keep_tiles(std::vector<Chosen>& found) {
+  if (!kernels::has_tiles_of_bf16()) return;
+  std::erase_if(found, [](const Chosen& each) {
+    return each.implementation.find("amx") == std::string::npos;
+  });
+}
+
 // hone.ConvWeightGradient: oneDNN's.
 void lower_weight_gradient(const LowerContext& context, std::vector<Candidate>& found) {
   const graph::TensorType& x = context.in(0);
@@ -218,7 +229,9 @@ void lower_weight_gradient(const LowerContext& context, std::vector<Candidate>& 
   desc.pads_begin = window.pads_begin;
   desc.pads_end = window.pads_end;
   if (element_count(in) == 0 || element_count(out) == 0 || desc.output() != spatial) return;
-  for (const ConvolutionDesc& chosen : kernels::ConvolutionWeightGradient::candidates(desc)) {
+  std::vector<ConvolutionDesc> kernels = kernels::ConvolutionWeightGradient::candidates(desc);
+  if (desc.dtype == DType::kBF16) keep_tiles(kernels);
+  for (const ConvolutionDesc& chosen : kernels) {
     found.push_back(
         {"oneDNN weight gradient " + chosen.implementation, [chosen]() -> Result<std::unique_ptr<Kernel>> {
            HONE_ASSIGN(std::shared_ptr<kernels::ConvolutionWeightGradient> made,
@@ -282,6 +295,7 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
     const auto more = Convolution::candidates_given_plain(library);
     variants.insert(variants.end(), more.begin(), more.end());
   }
+  if (desc->dtype == DType::kBF16) keep_tiles(variants);
   for (const kernels::ConvolutionVariant& variant : variants) {
     if (fills_padding(*desc, tail) || (!tail.empty() && desc->result != DType::kF32)) break;
     ConvolutionDesc chosen = *desc;
