@@ -49,6 +49,19 @@ TEST(AssignLayouts, ReordersOnceAtEitherEnd) {
             "hone.Reorder@blocked16 Conv@blocked16 Relu@blocked16 Conv@blocked16 hone.Reorder@plain");
 }
 
+TEST(AssignLayouts, LaysOutWhatNarrowConvolutionsReadAsTheyWantIt) {
+  PassContext context = blocked_target({"Conv", "Cast"});
+  context.target.takes.converted_products = {DType::kBF16};
+  context.target.takes.converted_layout = Layout::kChannelsLast;
+  context.target.takes.laid_out.add(DType::kBF16);
+  graph::GraphBuilder b("narrow");
+  const auto x = b.input("x", graph::tensor_type(DType::kBF16, Shape{1, 16, 4, 4}));
+  const auto w = b.constant("w", Tensor::zeros(DType::kBF16, {16, 16, 1, 1}));
+  b.output(b.add("Cast", {b.add("Conv", {x, w})}, {{"to", int64_t{1}}}));
+  EXPECT_EQ(layouts(run_pass(assign_layouts, *std::move(b).finish(), context).graph),
+            "hone.Reorder@channels_last Conv@channels_last Cast@channels_last hone.Reorder@plain");
+}
+
 // A batch normalisation that could not be folded, say: its constants are read as they lie.
 TEST(AssignLayouts, ConstantsOfAChannelLeaveAnImageInItsLayout) {
   for (const Shape& constant : {Shape{24, 1, 1}, Shape{1, 24, 1, 1}, Shape{1}}) {

@@ -43,8 +43,7 @@ class EpilogueFuser {
         break;
       }
       const Node next = builder_.node(*reader);
-      const auto taken =
-          converts(next, value, anchor) ? std::vector{*reader} : takes(*reader, value, kind);
+      const auto taken = converts(next, value, anchor) ? std::vector{*reader} : takes(*reader, value, kind);
       if (taken.empty()) break;
       nodes.insert(nodes.end(), taken.begin(), taken.end());
       HONE_ASSIGN(Group longer, make_group(builder_, nodes, kind));

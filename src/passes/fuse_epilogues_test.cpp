@@ -35,6 +35,29 @@ TEST(FuseEpilogues, TakesAnActivationBehindAConvolution) {
   EXPECT_TRUE(graph::is_group(outcome.graph.nodes()[0], graph::GroupKind::kConvolution));
 }
 
+// A narrow product sums in f32: the conversion of its result is a step, and one back to its type the last.
+TEST(FuseEpilogues, TakesTheConversionsOfANarrowProduct) {
+  PassContext context = willing_target();
+  context.target.takes.converted_products = {DType::kBF16};
+  const graph::Graph before = graph_of(R"((%x: bf16[2,2], %r: f32[2,2]) {
+    %w: bf16[2,2] = constant hex"803f0040803f0040"
+    %m: bf16[*] = MatMul(%x, %w)
+    %f: f32[*] = Cast(%m) {to = 1}
+    %a: f32[*] = Add(%f, %r)
+    %c: bf16[*] = Cast(%a) {to = 16}
+    %n: bf16[*] = MatMul(%c, %w)
+    %y: f32[*] = Cast(%n) {to = 1}
+    return %y
+  })");
+  const PassOutcome outcome = run_pass(fuse_epilogues, before, context);
+  ASSERT_EQ(outcome.graph.nodes().size(), 2U) << graph::print(outcome.graph);
+  EXPECT_EQ(outcome.graph.nodes()[0].bodies[0]->nodes().size(), 4U);
+  EXPECT_EQ(outcome.graph.type(outcome.graph.nodes()[0].outputs[0]).dtype, DType::kBF16);
+  EXPECT_EQ(outcome.graph.nodes()[1].bodies[0]->nodes().size(), 2U);
+  // A target that computes in the type has no such products.
+  EXPECT_TRUE(run_pass(fuse_epilogues, before).done.empty());
+}
+
 // Where two convolutions meet in an Add the later one takes it: the earlier result is there by then.
 TEST(FuseEpilogues, TheLaterOfTwoConvolutionsTakesTheirSum) {
   const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(R"((%x: f32[1,2,3,3]) {

@@ -14,6 +14,13 @@ PassContext half_target() {
   return context;
 }
 
+// A target whose products can read bf16 and that has no other kernels in it.
+PassContext converting_target() {
+  PassContext context = willing_target();
+  context.target.takes.converted_products = {DType::kBF16};
+  return context;
+}
+
 // What the pass decided about node `name`; a row of kUndefined if it says nothing.
 TypeChoice choice_of(const PassOutcome& outcome, std::string_view name) {
   for (const TypeChoice& choice : outcome.types) {
@@ -38,6 +45,47 @@ TEST(LowerPrecision, ConvertsAtTheBordersAndWeightsOnce) {
     return %y
   })",
                 half_target());
+}
+
+TEST(LowerPrecision, LeavesWhatLiesBetweenProductsInF32WhereOnlyTheyReadTheType) {
+  check_rewrite(lower_to_bf16, R"((%x: f32[2,2]) {
+    %w: f32[2,2] = constant dense(1.0, 2.0, 1.0, 2.0)
+    %m: f32[*] = MatMul(%x, %w)
+    %r: f32[*] = Relu(%m)
+    %y: f32[*] = MatMul(%r, %w)
+    return %y
+  })",
+                R"((%x: f32[2,2]) {
+    %w: bf16[2,2] = constant hex"803f0040803f0040"
+    %c: bf16[*] = Cast(%x) {to = 16}
+    %m: bf16[*] = MatMul(%c, %w)
+    %f: f32[*] = Cast(%m) {to = 1}
+    %r: f32[*] = Relu(%f)
+    %d: bf16[*] = Cast(%r) {to = 16}
+    %n: bf16[*] = MatMul(%d, %w)
+    %y: f32[*] = Cast(%n) {to = 1}
+    return %y
+  })",
+                converting_target());
+}
+
+// What moves numbers moves half the bytes.
+TEST(LowerPrecision, MovesNarrowNumbersBetweenProductsThatReadThem) {
+  const PassOutcome outcome = run_pass(lower_to_bf16, graph_of(R"((%x: f32[2,2]) {
+    %w: f32[2,2] = constant dense(1.0, 2.0, 1.0, 2.0)
+    %m: f32[*] = MatMul(%x, %w)
+    %t: f32[*] = Transpose(%m) {perm = [1, 0]}
+    %y: f32[*] = MatMul(%t, %w)
+    return %y
+  })"),
+                                       converting_target());
+  int casts = 0;
+  for (const graph::Node& node : outcome.graph.nodes()) {
+    casts += node.op == "Cast" ? 1 : 0;
+    if (node.op != "Transpose") continue;
+    EXPECT_EQ(outcome.graph.type(node.outputs[0]).dtype, DType::kBF16);
+  }
+  EXPECT_EQ(casts, 2) << graph::print(outcome.graph);
 }
 
 TEST(LowerPrecision, TakesEitherType) {

@@ -219,9 +219,8 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   end_part(StepPart::kLoss);
   std::vector<ValueId> xs;
   for (const TrainedParameter& p : trained_) xs.push_back(p.value);
-  const ValueId judged = options_.scale_loss
-                             ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled")
-                             : loss;
+  const ValueId judged =
+      options_.scale_loss ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled") : loss;
   HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, judged, xs));
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     ValueId& sum = trained_[i].gradient;
@@ -256,7 +255,9 @@ UpdateScalars StepMaker::scalars_of(ValueId rate, ValueId norm) {
   const auto add = [&](const char* op, std::vector<ValueId> inputs) {
     return builder_.add(op, std::move(inputs), {}, "scale.gradients");
   };
-  const auto number = [&](float value) { return builder_.constant("scale.number", Tensor::scalar_f32(value)); };
+  const auto number = [&](float value) {
+    return builder_.constant("scale.number", Tensor::scalar_f32(value));
+  };
   skip_ = add("Or", {add("IsNaN", {norm}), add("IsInf", {norm})});
   const ValueId undone = add("Reciprocal", {loss_scale_});
   const ValueId scale = scalars.scale.valid() ? add("Mul", {scalars.scale, undone}) : undone;
@@ -269,7 +270,9 @@ void StepMaker::add_next_loss_scale() {
   const auto add = [&](const char* op, std::vector<ValueId> inputs) {
     return builder_.add(op, std::move(inputs), {}, "scale.next");
   };
-  const auto number = [&](float value) { return builder_.constant("scale.number", Tensor::scalar_f32(value)); };
+  const auto number = [&](float value) {
+    return builder_.constant("scale.number", Tensor::scalar_f32(value));
+  };
   const auto whole = [&](int64_t value) {
     return builder_.constant("scale.steps", Tensor::scalar_i64(value));
   };
@@ -291,8 +294,7 @@ void StepMaker::add_update() {
     builder_.rename(value, name);
     builder_.output(value);
   }
-  if (options_.scale_loss)
-    builder_.output(builder_.add("Identity", {loss_scale_}, {}, "loss_scale"));
+  if (options_.scale_loss) builder_.output(builder_.add("Identity", {loss_scale_}, {}, "loss_scale"));
   const std::vector<ValueId> next = emit_updates(builder_, options_.optimizer, trained_, scalars);
   for (std::size_t i = 0; i < trained_.size(); ++i) builder_.next_value(trained_[i].value, next[i]);
   if (options_.ema > 0) {

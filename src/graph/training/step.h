@@ -43,7 +43,7 @@ struct StepOptions {
 
 inline constexpr const char* kDataPrefix = "data.";
 inline constexpr const char* kEmaPrefix = "ema.";
-inline constexpr const char* kUpdatesState = "train.updates";  // i64[]: updates made
+inline constexpr const char* kUpdatesState = "train.updates";              // i64[]: updates made
 inline constexpr const char* kLossScaleState = "train.loss_scale";         // f32[]
 inline constexpr const char* kStepsAtScaleState = "train.steps_at_scale";  // i64[]: since it changed
 inline constexpr float kFirstLossScale = 65536;
@@ -55,7 +55,7 @@ enum StepOutput : std::size_t {
   kStepRate,
   kStepNorm,      // of gradients before clipping; no finite number where the step was skipped
   kStepLossScale  // only with scale_loss: what this step's loss was multiplied by
-};  // f32[] each
+};                // f32[] each
 
 // `micro` is the model's training form for one micro-batch, its types static (TrainableModel::training,
 // specialised, with a random stream). Parameters that the loss does not depend on are left out.

@@ -1,5 +1,6 @@
 // Steps worked out by hand.
 #include <cmath>
+#include <limits>
 
 #include "kernels/ref/test_call.h"
 
@@ -53,6 +54,20 @@ TEST(RefAdamW, CorrectsTheBiasOfYoungMomentsAndDecaysTheParameterApart) {
   expect_values(second, 0, {1}, {3 * 0.75 - 0.5 * (3 / 0.75) / (std::sqrt(7 / 0.4375) + 0.25)}, 1e-12);
   expect_values(second, 1, {1}, {3});
   expect_values(second, 2, {1}, {7});
+}
+
+TEST(RefOptimizer, AScaleOfNanLeavesEverythingAsItWas) {
+  const Tensor nan = floats({}, {std::numeric_limits<double>::quiet_NaN()}, DType::kF64);
+  const auto sgd = run("hone.Sgd", {kHalf, nan, doubles({1, 2}), doubles({4, 5}), doubles({6, 7})},
+                       {{"momentum", 0.5F}, {"weight_decay", 0.5F}}, 2);
+  expect_values(sgd, 0, {2}, {1, 2});
+  expect_values(sgd, 1, {2}, {6, 7});
+  const auto adamw =
+      run("hone.AdamW",
+          {kHalf, Tensor::scalar_i64(1), nan, doubles({3}), doubles({8}), doubles({2}), doubles({4})}, {}, 3);
+  expect_values(adamw, 0, {1}, {3});
+  expect_values(adamw, 1, {1}, {2});
+  expect_values(adamw, 2, {1}, {4});
 }
 
 TEST(RefOptimizer, RefusesTensorsThatDoNotFit) {

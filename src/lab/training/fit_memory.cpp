@@ -36,7 +36,8 @@ class Fitter {
       : program_(program), provider_(provider), options_(options), data_bytes_(data_bytes), limit_(limit) {}
 
   Result<MemoryFit> fit() {
-    HONE_ASSIGN(fit_.graphs, optimised_graphs(program_, provider_, options_.without_passes, options_.precision));
+    HONE_ASSIGN(fit_.graphs,
+                optimised_graphs(program_, provider_, options_.without_passes, options_.precision));
     HONE_CHECK(forecast(fit_.graphs, fit_.memory, step_));
     fit_.kept = fit_.memory;
     if (fit_.memory.bounded() <= limit_.bytes) return std::move(fit_);

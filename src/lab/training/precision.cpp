@@ -30,8 +30,8 @@ std::string types_text(const std::string& precision, const std::vector<passes::T
     ++(type.narrowed ? narrowed : kept);
     ++(type.narrowed ? narrow[type.op] : wide[fmt::format("{} ({})", type.op, type.why)]);
   }
-  std::string text =
-      fmt::format("{0}: {1} of the step in {0} ({2})", precision, counted(narrowed, "operator"), counts_text(narrow));
+  std::string text = fmt::format("{0}: {1} of the step in {0} ({2})", precision,
+                                 counted(narrowed, "operator"), counts_text(narrow));
   if (kept > 0) text += fmt::format("; beside them in f32: {}", counts_text(wide));
   return text;
 }

@@ -38,7 +38,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLeastLossScale = 1;     // below it, it is not the scale that is too large
+constexpr double kLeastLossScale = 1;    // below it, it is not the scale that is too large
 constexpr int64_t kFirstRecorded = 3;    // steps before it warm caches up
 constexpr int64_t kLongestWarmUp = 500;  // steps that are waited for until samples come from a cache
 constexpr int kRecordedSteps = 7;
@@ -358,9 +358,10 @@ Status Trainer::step() {
 
 Status Trainer::log_skipped(const StepNumbers& numbers, double wait_s, double step_s) {
   if (++skipped_ == 1)
-    note(fmt::format("step {}: the gradients of the loss times {:g} are no finite numbers: the step changes "
-                     "nothing, and the next is scaled by half of it",
-                     step_, numbers.loss_scale));
+    note(
+        fmt::format("step {}: the gradients of the loss times {:g} are no finite numbers: the step changes "
+                    "nothing, and the next is scaled by half of it",
+                    step_, numbers.loss_scale));
   std::vector<std::pair<std::string, double>> line = {{"skipped", 1},
                                                       {"loss_scale", numbers.loss_scale},
                                                       {"step_ms", step_s * 1e3},
@@ -389,12 +390,9 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
     r.mfu = roof > 0 ? setup_.program.step_flops / mean_step_s_ / roof : 0;
   }
   if (options_.on_step) options_.on_step(r);
-  std::vector<std::pair<std::string, double>> line = {{"loss", r.loss},
-                                                      {"rate", r.rate},
-                                                      {"gradient_norm", r.gradient_norm},
-                                                      {"epoch", r.epoch},
-                                                      {"step_ms", step_s * 1e3},
-                                                      {"input_wait_ms", wait_s * 1e3}};
+  std::vector<std::pair<std::string, double>> line = {
+      {"loss", r.loss},   {"rate", r.rate},          {"gradient_norm", r.gradient_norm},
+      {"epoch", r.epoch}, {"step_ms", step_s * 1e3}, {"input_wait_ms", wait_s * 1e3}};
   if (numbers.loss_scale > 0) line.emplace_back("loss_scale", numbers.loss_scale);
   return log_->add("train", step_, line);
 }

@@ -71,7 +71,7 @@ struct RecipeTrain {
   std::size_t memory = 0;  // bytes that the run may take; 0: what there is
   double clip = 0;
   double ema = 0;
-  uint64_t seed = 1;  // of order, augmentation and dropout
+  uint64_t seed = 1;              // of order, augmentation and dropout
   std::string precision = "f32";  // or "bf16", "fp16": of products and what follows them; weights stay f32
   // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
   // bit by bit.

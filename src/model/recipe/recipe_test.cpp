@@ -114,7 +114,8 @@ TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
   EXPECT_THAT(error_with("", {"data.workers=257"}), HasSubstr("at least 0 and at most 256"));
   EXPECT_EQ(error_with("", {"train=3"}), "--set train: [train] must be a table");
   EXPECT_EQ(error_with("", {"loss.kind=[]"}), "--set loss.kind: kind names no loss");
-  EXPECT_THAT(error_with("precision = \"bf16\"\n"), HasSubstr("precision is 'bf16', must be one of f32"));
+  EXPECT_THAT(error_with("precision = \"int4\"\n"),
+              HasSubstr("precision is 'int4', must be one of f32, bf16, fp16"));
 }
 
 TEST(Recipe, SaysWhatIsMissing) {

@@ -19,7 +19,8 @@ graph::Capabilities make_capabilities() {
   takes.products = {DType::kF32};
   if (kernels::has_tiles_of_bf16()) {
     takes.converted_products = {DType::kBF16};
-    takes.converted_layout = Layout::kChannelsLast;  // the library has no kernels on tiles for blocks of channels
+    takes.converted_layout =
+        Layout::kChannelsLast;  // the library has no kernels on tiles for blocks of channels
   }
   takes.attention = true;
   takes.split_attention = true;

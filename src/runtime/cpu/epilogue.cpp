@@ -222,9 +222,8 @@ std::optional<Epilogue> read_epilogue(const GroupView& group) {
       const ValueId operand = node.inputs[first ? 1 : 0];
       const auto index = group.input_index(operand);
       if (!index) return std::nullopt;
-      epilogue.post_ops.push_back(
-          PostOp::binary(op.kind, group.type(operand).shape(), group.type(operand).layout,
-                         group.type(operand).dtype));
+      epilogue.post_ops.push_back(PostOp::binary(op.kind, group.type(operand).shape(),
+                                                 group.type(operand).layout, group.type(operand).dtype));
       epilogue.operand_inputs.push_back(*index);
     }
     value = node.outputs[0];

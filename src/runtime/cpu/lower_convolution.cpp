@@ -34,7 +34,8 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   const graph::Node& node = group.anchor();
   const graph::TensorType& in = group.type(node.inputs[0]);
   const graph::TensorType& weights = group.type(node.inputs[1]);
-  if ((in.dtype != DType::kF32 && in.dtype != DType::kBF16) || weights.layout != Layout::kPlain || in.rank() < 3 || in.rank() > 5)
+  if ((in.dtype != DType::kF32 && in.dtype != DType::kBF16) || weights.layout != Layout::kPlain ||
+      in.rank() < 3 || in.rank() > 5)
     return std::nullopt;
   ConvolutionDesc desc;
   desc.dtype = in.dtype;
@@ -200,9 +201,8 @@ std::vector<std::size_t> packed_inputs(const GroupView& group, const Parts& part
 template <typename Chosen>
 void keep_tiles(std::vector<Chosen>& found) {
   if (!kernels::has_tiles_of_bf16()) return;
-  std::erase_if(found, [](const Chosen& each) {
-    return each.implementation.find("amx") == std::string::npos;
-  });
+  std::erase_if(found,
+                [](const Chosen& each) { return each.implementation.find("amx") == std::string::npos; });
 }
 
 // hone.ConvWeightGradient: oneDNN's.

@@ -67,8 +67,7 @@ bool is_row(const Tensor* c, int64_t columns) {
 Tensor row_of(const Tensor& c, int64_t columns, float factor) {
   Tensor row(DType::kF32, {columns});
   for (int64_t i = 0; i < columns; ++i) {
-    row.as<float>()[static_cast<std::size_t>(i)] =
-        static_cast<float>(c.at(c.size() == 1 ? 0 : i)) * factor;
+    row.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(c.at(c.size() == 1 ? 0 : i)) * factor;
   }
   return row;
 }
@@ -110,8 +109,8 @@ std::optional<Product> read_gemm(const GroupView& group) {
   if (!c_input) return std::nullopt;
   Shape shape = group.type(node.inputs[2]).shape();
   shape.insert(shape.begin(), 2 - shape.size(), 1);
-  product.own.post_ops.push_back(PostOp::binary(PostOp::Kind::kBinaryAdd, shape, Layout::kPlain,
-                                                group.type(node.inputs[2]).dtype));
+  product.own.post_ops.push_back(
+      PostOp::binary(PostOp::Kind::kBinaryAdd, shape, Layout::kPlain, group.type(node.inputs[2]).dtype));
   product.own.operand_inputs.push_back(*c_input);
   if (beta != 1.0F) product.own.post_ops.push_back(PostOp::of(PostOp::Kind::kLinear, beta));
   return product;

@@ -152,15 +152,18 @@ Result<std::unique_ptr<Execution>> window_execution(const ConvolutionDesc& desc,
     }
     execution->set_name(found.impl_info_str());
     const bool moves = desc.given_plain;
-    execution->add_repacked(DNNL_ARG_SRC, moves ? onednn::plain_desc(desc.src_shape(), desc.dtype) : tensors.src, tensors.src);
-    execution->add_repacked_result(DNNL_ARG_DST, tensors.dst, moves ? onednn::plain_desc(desc.dst_shape(), desc.result) : tensors.dst);
+    execution->add_repacked(
+        DNNL_ARG_SRC, moves ? onednn::plain_desc(desc.src_shape(), desc.dtype) : tensors.src, tensors.src);
+    execution->add_repacked_result(DNNL_ARG_DST, tensors.dst,
+                                   moves ? onednn::plain_desc(desc.dst_shape(), desc.result) : tensors.dst);
     if (!desc.constant_weights) {
       execution->add_repacked(DNNL_ARG_WEIGHTS, given_weights(desc), found.weights_desc());
       if (desc.has_bias) execution->add_argument(DNNL_ARG_BIAS, tensors.bias);
     }
     for (const auto& operand : epilogue.operands) {
       const bool whole = moves && operand.desc.dims() == Dims(desc.dst_shape());
-      execution->add_repacked(operand.argument, whole ? onednn::plain_desc(desc.dst_shape()) : operand.desc, operand.desc);
+      execution->add_repacked(operand.argument, whole ? onednn::plain_desc(desc.dst_shape()) : operand.desc,
+                              operand.desc);
     }
     if (desc.constant_weights) {
       execution->add_constant(DNNL_ARG_WEIGHTS, given_weights(desc), weights, found.weights_desc());

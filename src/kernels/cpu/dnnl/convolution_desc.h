@@ -38,7 +38,7 @@ struct ConvolutionDesc {
   Shape pads_end;
   bool transposed = false;  // ONNX ConvTranspose
   Shape output_padding;     // of a transposed one; empty means 0
-  bool has_bias = false;  // in f32 where constant, else of dtype
+  bool has_bias = false;    // in f32 where constant, else of dtype
   // Weights and bias are given to create() and packed there. Otherwise they come with every execute(), which
   // packs the weights anew.
   bool constant_weights = true;

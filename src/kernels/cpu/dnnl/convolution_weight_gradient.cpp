@@ -44,7 +44,9 @@ auto with_gradient(const ConvolutionDesc& desc, const dnnl::engine& engine, cons
   tensors.weights = onednn::any_desc(grouped_weights(desc), desc.result);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return onednn::with_convolution_backward_weights(engine, tensors, gradient_window(desc), attributes, use);
+  return onednn::with_convolution_backward_weights(engine, tensors,
+                                                   onednn::any_desc(grouped_weights(desc), desc.dtype),
+                                                   gradient_window(desc), attributes, use);
 }
 
 }  // namespace
@@ -62,8 +64,10 @@ Result<std::unique_ptr<ConvolutionWeightGradient>> ConvolutionWeightGradient::cr
   const auto build = [&](auto& found) -> Status {
     if (!onednn::select_implementation(found, desc.implementation))
       return unsupported(what + ": oneDNN has no implementation " + desc.implementation);
-    HONE_ASSIGN(const onednn::MemoryDesc src, onednn::memory_desc(desc.src_shape(), desc.src_layout, desc.dtype));
-    HONE_ASSIGN(const onednn::MemoryDesc dst, onednn::memory_desc(desc.dst_shape(), desc.dst_layout, desc.dtype));
+    HONE_ASSIGN(const onednn::MemoryDesc src,
+                onednn::memory_desc(desc.src_shape(), desc.src_layout, desc.dtype));
+    HONE_ASSIGN(const onednn::MemoryDesc dst,
+                onednn::memory_desc(desc.dst_shape(), desc.dst_layout, desc.dtype));
     execution->set_name(found.impl_info_str());
     execution->add_repacked(DNNL_ARG_SRC, src, found.src_desc());
     execution->add_repacked(DNNL_ARG_DIFF_DST, dst, found.diff_dst_desc());

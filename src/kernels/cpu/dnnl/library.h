@@ -65,15 +65,15 @@ auto with_matmul(const dnnl::engine& engine, const Tensors& tensors, const dnnl:
   return use(found);
 }
 
-// `tensors.weights` and `tensors.dst` are those of the gradients.
+// `tensors.weights` and `tensors.dst` are those of the gradients; `weights` those of the convolution itself.
 template <typename Use>
 auto with_convolution_backward_weights(const dnnl::engine& engine, const Tensors& tensors,
-                                       const Window& window, const dnnl::primitive_attr& attributes,
-                                       const Use& use) {
+                                       const MemoryDesc& weights, const Window& window,
+                                       const dnnl::primitive_attr& attributes, const Use& use) {
   const auto how = algorithm::convolution_direct;
   const dnnl::convolution_forward::primitive_desc hint(
-      engine, dnnl::prop_kind::forward_training, how, tensors.src, tensors.weights, tensors.dst,
-      window.strides, window.dilations, window.pads_begin, window.pads_end, {}, true);
+      engine, dnnl::prop_kind::forward_training, how, tensors.src, weights, tensors.dst, window.strides,
+      window.dilations, window.pads_begin, window.pads_end, {}, true);
   dnnl::convolution_backward_weights::primitive_desc found;
   if (hint)
     found = dnnl::convolution_backward_weights::primitive_desc(
@@ -133,12 +133,12 @@ auto with_matmul(const dnnl::engine& engine, const Tensors& tensors, const dnnl:
 
 template <typename Use>
 auto with_convolution_backward_weights(const dnnl::engine& engine, const Tensors& tensors,
-                                       const Window& window, const dnnl::primitive_attr& attributes,
-                                       const Use& use) {
+                                       const MemoryDesc& weights, const Window& window,
+                                       const dnnl::primitive_attr& attributes, const Use& use) {
   const auto how = algorithm::convolution_direct;
-  const dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, how, tensors.src,
-                                                tensors.weights, tensors.dst, window.strides,
-                                                window.dilations, window.pads_begin, window.pads_end);
+  const dnnl::convolution_forward::desc forward(dnnl::prop_kind::forward_training, how, tensors.src, weights,
+                                                tensors.dst, window.strides, window.dilations,
+                                                window.pads_begin, window.pads_end);
   const dnnl::convolution_forward::primitive_desc hint(forward, engine, true);
   const dnnl::convolution_backward_weights::desc operation(how, tensors.src, tensors.weights, tensors.dst,
                                                            window.strides, window.dilations,

@@ -75,8 +75,7 @@ struct PostOp {
     return {.kind = kind, .alpha = alpha, .beta = beta};
   }
   static PostOp binary(Kind kind, Shape shape, Layout layout = Layout::kPlain, DType type = DType::kF32) {
-    return {
-        .kind = kind, .operand_shape = std::move(shape), .operand_layout = layout, .operand_type = type};
+    return {.kind = kind, .operand_shape = std::move(shape), .operand_layout = layout, .operand_type = type};
   }
 };
 

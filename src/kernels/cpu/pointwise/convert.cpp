@@ -62,8 +62,7 @@ void load_held(const void* from, DType dtype, int64_t stride, void* to, int64_t 
     case DType::kF16:
       return convert<uint16_t, float>(from, stride, to, n, f16_to_f32);
     case DType::kBF16:
-      if (stride == 1)
-        return widen_bf16(static_cast<const uint16_t*>(from), static_cast<float*>(to), n);
+      if (stride == 1) return widen_bf16(static_cast<const uint16_t*>(from), static_cast<float*>(to), n);
       return convert<uint16_t, float>(from, stride, to, n, from_bf16);
     case DType::kF32:
       return convert<float, float>(from, stride, to, n);

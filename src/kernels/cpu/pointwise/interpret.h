@@ -41,9 +41,7 @@ inline uint16_t to_bf16(float x) noexcept {
   return static_cast<uint16_t>(x == x ? rounded : (bits >> 16) | 0x40u);
 }
 
-inline float from_bf16(uint16_t x) noexcept {
-  return std::bit_cast<float>(static_cast<uint32_t>(x) << 16);
-}
+inline float from_bf16(uint16_t x) noexcept { return std::bit_cast<float>(static_cast<uint32_t>(x) << 16); }
 // The same for many; `from` and `to` may be one.
 void narrow_to_bf16(const float* from, uint16_t* to, int64_t n) noexcept;
 void widen_bf16(const uint16_t* from, float* to, int64_t n) noexcept;

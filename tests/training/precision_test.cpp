@@ -1,0 +1,179 @@
+// Training in narrow types: it learns what f32 learns, and a step whose scaled gradients overflow changes nothing.
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "tests/cli/run_program.h"
+#include "tests/training/tiny_recipe.h"
+#include <gmock/gmock.h>
+
+#include "kernels/cpu/dnnl/matmul.h"
+#include "lab/training/datasets.h"
+#include "lab/training/program.h"
+#include "lab/training/session.h"
+#include "lab/training/trainer.h"
+#include "runtime/testing/half_provider.h"
+
+namespace hone::training {
+namespace {
+
+using runtime::testing::HalfProvider;
+using ::testing::HasSubstr;
+
+template <typename T>
+T had(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(result.error().message);
+  return *std::move(result);
+}
+
+// A recipe's session on a device that takes f16 and bf16, with its batches.
+struct NarrowRun {
+  explicit NarrowRun(const std::vector<std::string>& overrides) : recipe(tiny_digits(overrides)) {
+    data = had(lab::open_data(recipe.data));
+    batches = had(lab::training_batches(data, recipe));
+    program.emplace(
+        had(lab::make_program(recipe, batches->fields(), recipe.train.steps, recipe.train.batch)));
+    lab::SessionOptions options;
+    options.autotune = false;
+    options.precision = recipe.train.precision;
+    session = had(lab::Session::make(*program, provider, options));
+  }
+
+  lab::StepNumbers step() {
+    const data::Batch batch = had(batches->next());
+    if (const Status written = session->write_batch(batch, *data.training); !written.ok())
+      throw std::runtime_error(written.error().message);
+    return had(session->step());
+  }
+
+  std::map<std::string, Tensor> states() const {
+    std::map<std::string, Tensor> by_name;
+    for (auto& [name, tensor] : had(session->states())) by_name[name] = tensor;
+    return by_name;
+  }
+
+  // The states as they are, but for `name`.
+  void set(const std::string& name, const Tensor& value) {
+    model::NamedTensors all = had(session->states());
+    for (auto& [each, tensor] : all)
+      if (each == name) tensor = value;
+    if (const Status restored = session->restore(all); !restored.ok())
+      throw std::runtime_error(restored.error().message);
+  }
+
+  HalfProvider provider;
+  model::Recipe recipe;
+  lab::TrainingData data;
+  std::unique_ptr<data::Loader> batches;
+  std::optional<lab::TrainingProgram> program;
+  std::unique_ptr<lab::Session> session;
+};
+
+std::vector<double> losses(const std::string& precision, int steps) {
+  NarrowRun run({"train.precision=\"" + precision + "\""});
+  std::vector<double> list;
+  for (int i = 0; i < steps; ++i) list.push_back(run.step().loss);
+  return list;
+}
+
+TEST(Precision, NarrowStepsLearnWhatF32StepsLearn) {
+  constexpr int kSteps = 24;
+  const std::vector<double> wide = losses("f32", kSteps);
+  EXPECT_LT(wide.back(), 0.95 * wide.front());
+  const std::vector<double> bf16 = losses("bf16", kSteps), fp16 = losses("fp16", kSteps);
+  EXPECT_NE(bf16, wide);
+  EXPECT_NE(fp16, wide);
+  for (std::size_t i = 0; i < kSteps; ++i) {
+    EXPECT_NEAR(bf16[i], wide[i], 0.03 * wide[i]) << i;
+    EXPECT_NEAR(fp16[i], wide[i], 0.01 * wide[i]) << i;
+  }
+}
+
+TEST(Precision, AStepWhoseGradientsOverflowChangesNothingButTheScale) {
+  for (const char* optimizer : {"adamw", "adam", "sgd", "lion", "lamb", "muon"}) {
+    SCOPED_TRACE(optimizer);
+    NarrowRun run({"train.precision=\"fp16\"", std::string("optimizer.kind=\"") + optimizer + "\"",
+                   "optimizer.weight_decay=0.1"});
+    EXPECT_FALSE(run.step().skipped());  // moments are no zeros now
+    const Tensor scale = Tensor::scalar_f32(1e30F);
+    run.set(graph::kLossScaleState, scale);
+    const auto before = run.states();
+    const lab::StepNumbers numbers = run.step();
+    EXPECT_TRUE(numbers.skipped());
+    EXPECT_EQ(numbers.loss_scale, 1e30F);
+    EXPECT_TRUE(std::isfinite(numbers.loss));
+    int changed = 0;
+    for (const auto& [name, tensor] : run.states()) {
+      const Tensor& was = before.at(name);
+      if (std::memcmp(tensor.data(), was.data(), tensor.bytes()) == 0) continue;
+      ++changed;
+      EXPECT_THAT(name,
+                  ::testing::AnyOf(graph::kLossScaleState, graph::kStepsAtScaleState, HasSubstr("random")));
+    }
+    EXPECT_GE(changed, 2);
+    EXPECT_EQ(run.states().at(graph::kLossScaleState).at(0), 0.5F * 1e30F);
+    EXPECT_EQ(run.states().at(graph::kStepsAtScaleState).int_at(0), 0);
+    EXPECT_EQ(run.states().at(graph::kUpdatesState).int_at(0), 1);
+  }
+}
+
+TEST(Precision, TheScaleDoublesOnceItHasHeldLongEnough) {
+  NarrowRun run({"train.precision=\"fp16\""});
+  run.set(graph::kStepsAtScaleState, Tensor::scalar_i64(graph::kScaleInterval - 2));
+  EXPECT_EQ(run.step().loss_scale, graph::kFirstLossScale);
+  EXPECT_EQ(run.step().loss_scale, graph::kFirstLossScale);
+  EXPECT_EQ(run.step().loss_scale, 2 * graph::kFirstLossScale);
+  EXPECT_EQ(run.states().at(graph::kStepsAtScaleState).int_at(0), 1);
+}
+
+// The norm that is told, and clipping, are those of the gradients without the scale.
+TEST(Precision, TheScaleChangesNoGradient) {
+  NarrowRun one({"train.precision=\"fp16\"", "train.clip=0.05"}),
+      other({"train.precision=\"f32\"", "train.clip=0.05"});
+  for (int i = 0; i < 3; ++i) {
+    const lab::StepNumbers scaled = one.step(), plain = other.step();
+    EXPECT_NEAR(scaled.gradient_norm, plain.gradient_norm, 0.02 * plain.gradient_norm);
+  }
+  const auto narrow = one.states(), wide = other.states();
+  for (const auto& [name, tensor] : wide) {
+    if (tensor.dtype() != DType::kF32) continue;
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      difference += std::pow(narrow.at(name).at(i) - tensor.at(i), 2);
+      size += std::pow(tensor.at(i), 2);
+    }
+    const bool is_gradient = name.starts_with("adam.m.") && tensor.rank() >= 2;
+    EXPECT_LT(is_gradient ? std::sqrt(difference) : 0, 0.05 * std::sqrt(size) + 1e-30) << name;
+  }
+}
+
+// --- hone train ---
+
+TEST(Precision, ATypeThatTheDeviceDoesNotTakeIsAnErrorBeforeAnythingIsWritten) {
+  const testing_support::TemporaryFolder folder;
+  lab::TrainerOptions options;
+  options.out = folder / "run";
+  const auto result = lab::train(tiny_digits({"train.precision=\"fp16\""}), options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().message, ::testing::AllOf(HasSubstr("[train] precision = \"fp16\""),
+                                                       HasSubstr("take no f16"), HasSubstr("leave it out")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+TEST(Precision, TrainsOnMatrixTilesAndSaysWhichOperatorsRunInThem) {
+  if (!kernels::has_tiles_of_bf16()) GTEST_SKIP() << "NOT RUN: this CPU has no matrix tiles";
+  const testing_support::TemporaryFolder folder;
+  std::vector<std::string> notes;
+  lab::TrainerOptions options;
+  options.out = folder / "run";
+  options.threads = 1;
+  options.on_note = [&](const std::string& note) { notes.push_back(note); };
+  const auto result = lab::train(tiny_digits({"train.precision=\"bf16\""}), options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_THAT(notes, ::testing::Contains(::testing::AllOf(HasSubstr("bf16: "), HasSubstr("Conv"))));
+  EXPECT_LT(result->last.loss, 2);
+}
+
+}  // namespace
+}  // namespace hone::training
