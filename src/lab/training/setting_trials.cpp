@@ -24,6 +24,21 @@ struct SettingCandidate {
   bool is_cure = false;  // of a step that learns otherwise, whatever it costs
 };
 
+// How far a step of such a precision may learn otherwise; 0: by rounding alone.
+double lossy_limit_of(const model::RecipeTrain& train) {
+  return train.precision == "f32" ? 0 : passes::lossy_limit_of(train.precision);
+}
+
+SettingCandidate narrow(const analyze::PassRow& row) {
+  SettingCandidate candidate{fmt::format("precision = {}", row.name),
+                             fmt::format("products in {}", row.name),
+                             [name = row.name](model::RecipeTrain& train) { train.precision = name; },
+                             {},
+                             false};
+  if (row.measured_gain_ms) candidate.predicted_ms = row.measured_gain_ms->median;
+  return candidate;
+}
+
 SettingCandidate without(const analyze::PassRow& row, bool is_cure) {
   SettingCandidate candidate{
       fmt::format("without {}", row.name),
@@ -62,7 +77,7 @@ class Trier {
   Result<SettingTrials> run(const std::vector<analyze::PassRow>& experiment) {
     trials_.train = recipe_.train;
     HONE_ASSIGN(trials_.plan, plan_of(trials_.train));
-    HONE_ASSIGN(numbers_, judge_.check(*trials_.plan, 0));
+    HONE_ASSIGN(numbers_, judge_.check(*trials_.plan, lossy_limit_of(trials_.train)));
     const std::vector<SettingCandidate> candidates = candidates_of(experiment);
     seconds_ = options_.seconds / static_cast<double>(candidates.size() + 1);
     for (const SettingCandidate& candidate : candidates) HONE_CHECK(try_one(candidate));
@@ -118,7 +133,11 @@ std::vector<SettingCandidate> Trier::candidates_of(const std::vector<analyze::Pa
   for (const analyze::PassRow& row : experiment) {
     const bool is_left_out = std::find(left_out.begin(), left_out.end(), row.name) != left_out.end();
     const bool slower = row.measured_gain_ms && row.measured_gain_ms->high < 0;
-    if (!row.changed || passes::lossy_limit_of(row.name) != 0) continue;
+    // A scaled loss is another step: fp16 is the user's to set.
+    const bool is_lossy = passes::lossy_limit_of(row.name) != 0;
+    if (is_lossy && row.kept && row.name == "bf16" && recipe_.train.precision == "f32")
+      candidates.push_back(narrow(row));
+    if (!row.changed || is_lossy) continue;
     if (row.kept && is_left_out) candidates.push_back(with(row));
     if (!row.kept && !is_left_out && !numbers_.passed) candidates.push_back(without(row, true));
     if (!row.kept && !is_left_out && numbers_.passed && slower) candidates.push_back(without(row, false));
@@ -173,7 +192,7 @@ Status Trier::try_one(const SettingCandidate& candidate) {
   }
   std::unique_ptr<runtime::Plan> plan = *std::move(made);
   HONE_ASSIGN(const PairedResult speed, compare(*trials_.plan, *plan));
-  HONE_ASSIGN(const NumericReport numbers, judge_.check(*plan, 0));
+  HONE_ASSIGN(const NumericReport numbers, judge_.check(*plan, lossy_limit_of(train)));
   const GateDecision decision = decide(speed, numbers);
   const bool cures = candidate.is_cure && !numbers_.passed && numbers.passed;
   row.changed = true;

@@ -111,6 +111,7 @@ Status TrainingLabRunner::read_batches() {
 Status TrainingLabRunner::experiment() {
   ExperimentOptions options = options_;
   options.budget_s *= 1 - kSettingsShare - kInputShare;
+  if (recipe_.train.precision != "f32") options.lossy.insert(recipe_.train.precision);
   options.inputs = setup_.program.initial;
   const std::vector<graph::BatchField>& fields = setup_.program.options.fields;
   for (std::size_t f = 0; f < fields.size(); ++f)
@@ -141,6 +142,8 @@ Result<std::unique_ptr<runtime::Plan>> TrainingLabRunner::try_train_settings() {
     lab_.overrides.push_back(fmt::format("train.without_passes=[{}]", quoted(trials.train.without_passes)));
   if (trials.train.deterministic != recipe_.train.deterministic)
     lab_.overrides.push_back(fmt::format("train.deterministic={}", trials.train.deterministic));
+  if (trials.train.precision != recipe_.train.precision)
+    lab_.overrides.push_back(fmt::format("train.precision=\"{}\"", trials.train.precision));
   lab_.speedup = trials.speedup;
   return std::move(trials.plan);
 }
