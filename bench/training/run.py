@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """hone's training step against PyTorch's (the best of eager and torch.compile, channels last where there are convolutions,
-fused optimizer): f32, the same weights, batch, loss, optimizer and threads. On both sides the compute step alone: the batch
+fused optimizer): the same weights, batch, loss, optimizer, threads and precision (f32, or bf16: PyTorch's by autocast). On both sides the compute step alone: the batch
 lies there.
 
 Each is a process of its own (bench_training, torch_steps.py); in every round each has one slot while the others block, and
 the ratio is that of the slots of one round.
 
-run.py [--steps NAME…] [--rounds N] [--threads N] [--before BINARY] [--json FILE]
+run.py [--steps NAME…] [--rounds N] [--threads N] [--precision bf16] [--before BINARY] [--json FILE]
 """
 import argparse
 import contextlib
@@ -109,9 +109,10 @@ class Step:
         self.folder.mkdir(exist_ok=True)
         self.recipe = ROOT / "recipes" / f"{self.setup['recipe']}.toml" if self.setup["recipe"] else write_mlp(self.folder)
 
-    def start_hone(self, name, program, settings=()):
+    def start_hone(self, name, program):
         words = [word for field in self.setup["fields"] for word in ("--field", field)]
-        words += [word for value in [*ADAMW, *self.setup["set"], *settings] for word in ("--set", value)]
+        precision = f'train.precision="{self.options.precision}"'
+        words += [word for value in [*ADAMW, *self.setup["set"], precision] for word in ("--set", value)]
         return Timed(name, [program, self.recipe, self.folder, "--threads", str(self.options.threads), *words],
                       self.folder / f"{name}.log")
 
@@ -204,6 +205,7 @@ def arguments():
     parser.add_argument("--ways", nargs="+", choices=sorted({*PLAIN, *IMAGES}), metavar="NAME", help="of PyTorch; default: all")
     parser.add_argument("--rounds", type=int, default=15, help="default 15; at least 6: fewer give no interval")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="default: every core")
+    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "bench_training")
     parser.add_argument("--before", type=pathlib.Path, help="another build of bench_training, measured as well")
     parser.add_argument("--folder", type=pathlib.Path, help="where models and logs stay (default: a temporary folder)")
@@ -221,7 +223,7 @@ def main():
         "schema": 1, "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(),
         "machine": f"{processor()}, {os.cpu_count()} cores",
         "command": shlex.join(["bench/training/run.py", *sys.argv[1:]]),
-        "threads": options.threads, "dtype": "f32", "rounds": options.rounds,
+        "threads": options.threads, "dtype": options.precision, "rounds": options.rounds,
         "versions": {"torch": importlib.metadata.version("torch")},
         "ratio": "PyTorch's time over hone's: above 1, hone is faster; Hodges-Lehmann, 95 % signed-rank interval",
         "steps": {},

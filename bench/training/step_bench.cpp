@@ -77,10 +77,10 @@ Status write_for_peer(const std::string& folder, const model::Recipe& recipe,
   for (std::size_t f = 0; f < batch.size(); ++f)
     given.tensors.emplace_back(program.options.fields[f].name, batch[f]);
   const graph::Optimizer& o = recipe.optimizer;
-  const nlohmann::json run = {{"losses", losses},         {"rate", o.rate},
-                              {"beta1", o.beta1},         {"beta2", o.beta2},
-                              {"epsilon", o.epsilon},     {"weight_decay", o.weight_decay},
-                              {"clip", recipe.train.clip}};
+  const nlohmann::json run = {{"losses", losses},          {"rate", o.rate},
+                              {"beta1", o.beta1},          {"beta2", o.beta2},
+                              {"epsilon", o.epsilon},      {"weight_decay", o.weight_decay},
+                              {"clip", recipe.train.clip}, {"precision", recipe.train.precision}};
   HONE_CHECK(model::write_safetensors(folder + "/initial.safetensors", initial));
   HONE_CHECK(model::write_safetensors(folder + "/batch.safetensors", given));
   return write_file(folder + "/run.json", run.dump(1) + "\n");
@@ -119,6 +119,7 @@ Status run(const Arguments& arguments) {
   HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {.threads = arguments.threads}));
   lab::SessionOptions options;
   options.autotune = !recipe.train.deterministic;
+  options.precision = recipe.train.precision;
   HONE_ASSIGN(const auto session, lab::Session::make(program, *provider, options));
   for (std::size_t f = 0; f < tensors.size(); ++f) {
     const std::string name = graph::kDataPrefix + program.options.fields[f].name;
