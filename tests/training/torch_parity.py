@@ -6,7 +6,8 @@ Usage: tests/training/torch_parity.py FOLDER
 FOLDER is what parity_test.cpp writes: run.json (which network, optimizer, schedule, and hone's losses), initial.safetensors
 (weights) and batches.safetensors ("<step>.<field>"). Prints the largest relative difference; exits 0 where it is within
 the tolerance of run.json, or where PyTorch in f32 is itself about as far from PyTorch in f64 as hone is; 1 where it is
-neither, 77 where there is no PyTorch.
+neither, 77 where there is no PyTorch. Of a run in bf16 it exits 0 where hone's losses are no further from those in f64 than
+those of PyTorch's autocast are.
 """
 import json
 import math
@@ -86,6 +87,7 @@ def unet(p, batch, run):
     return F.binary_cross_entropy_with_logits(x, t) + dice.mean()
 
 
+LUCK = 1.25  # between two runs in bf16 that are equally good: their errors are random walks
 DISTURBED = 5  # runs of PyTorch from weights that differ in their last place
 
 
@@ -96,8 +98,8 @@ def rate_at(step, run):
     return run["rate"] * min(1, (step + 1) / max(warm, 1)) * (final + (1 - final) * (1 + math.cos(math.pi * share)) / 2)
 
 
-def train(run, initial, batches, dtype):
-    """The losses of PyTorch, computed in `dtype`."""
+def train(run, initial, batches, dtype, autocast=False):
+    """The losses of PyTorch, computed in `dtype`, or in bf16 where autocast says so."""
     wide = lambda value: value.to(dtype) if value.is_floating_point() else value
     parameters = {name: wide(value).clone().requires_grad_() for name, value in initial.items()}
     optimizer = torch.optim.AdamW(
@@ -111,7 +113,8 @@ def train(run, initial, batches, dtype):
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, run)
         optimizer.zero_grad()
-        loss = network(parameters, batch, run)
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            loss = network(parameters, batch, run)
         loss.backward()
         if run["clip"] > 0:
             torch.nn.utils.clip_grad_norm_(list(parameters.values()), run["clip"])
@@ -132,12 +135,29 @@ def largest_difference(a, b):
     return max(abs(x - y) / abs(y) for x, y in zip(a, b))
 
 
+def typical_difference(a, b):
+    """The root of the mean square of what each step is off by, relative."""
+    return math.sqrt(sum(((x - y) / y) ** 2 for x, y in zip(a, b)) / len(b))
+
+
+def judge_bf16(run, initial, batches):
+    exact = train(run, initial, batches, torch.float64)
+    ours = typical_difference(run["losses"], exact)
+    theirs = sorted(typical_difference(train(run, weights, batches, torch.float32, True), exact)
+                    for weights in [initial] + [disturbed(initial, seed) for seed in range(DISTURBED - 1)])
+    print(f"{run['network']} in bf16: {len(exact)} steps, loss {run['losses'][0]:.4f} to {run['losses'][-1]:.4f}; from PyTorch in f64 "
+          f"hone is off by {ours:.2e}, PyTorch's autocast by {', '.join(f'{each:.2e}' for each in theirs)}")
+    return 0 if ours <= LUCK * theirs[len(theirs) // 2] else 1
+
+
 def main(folder):
     folder = Path(folder)
     run = json.loads((folder / "run.json").read_text())
     batches = read_safetensors(folder / "batches.safetensors")
     initial = read_safetensors(folder / "initial.safetensors")
     torch.set_num_threads(1)
+    if run["precision"] == "bf16":
+        return judge_bf16(run, initial, batches)
     narrow = train(run, initial, batches, torch.float32)
     worst = largest_difference(run["losses"], narrow)
     print(f"{run['network']}: {len(narrow)} steps, loss {run['losses'][0]:.4f} to {run['losses'][-1]:.4f}, "
