@@ -51,6 +51,26 @@ TEST(MergeParallel, MergesProductsOfHalfTypes) {
   })");
 }
 
+TEST(MergeParallel, MergesNarrowProductsWithTheConversionsBehindThem) {
+  check_rewrite(merge_parallel, R"((%x: bf16[1,2]) {
+    %wa: bf16[2,1] = constant hex"803f0040"
+    %wb: bf16[2,1] = constant hex"40408040"
+    %a: bf16[*] = MatMul(%x, %wa)
+    %c: f32[*] = Cast(%a) {to = 1}
+    %b: bf16[*] = MatMul(%x, %wb)
+    %d: f32[*] = Cast(%b) {to = 1}
+    return %c, %d
+  })",
+                R"((%x: bf16[1,2]) {
+    %w: bf16[2,2] = constant hex"803f404000408040"
+    %widths: i64[2] = constant dense(1, 1)
+    %m: bf16[*] = MatMul(%x, %w)
+    %f: f32[*] = Cast(%m) {to = 1}
+    %c: f32[*], %d: f32[*] = Split(%f, %widths) {axis = 1}
+    return %c, %d
+  })");
+}
+
 TEST(MergeParallel, MergesRowsOfWeightsOfGemm) {
   check_rewrite(merge_parallel, R"((%x: f32[1,2]) {
     %wa: f32[1,2] = constant dense(1.0, 2.0)

@@ -60,9 +60,10 @@ std::optional<BranchOperand> read_constant(const Tensor& data, const ParallelBra
 // The step that `id` is behind `branch.result`; nullopt if it cannot be one.
 std::optional<BranchStep> read_step(const GraphBuilder& builder, NodeId id, const ParallelBranch& branch) {
   const Node& node = builder.node(id);
-  if (node.outputs.size() != 1 || !node.bodies.empty() ||
-      builder.type(node.outputs[0]) != builder.type(branch.result))
-    return std::nullopt;
+  if (node.outputs.size() != 1 || !node.bodies.empty()) return std::nullopt;
+  graph::TensorType flow = builder.type(branch.result);
+  if (node.op == "Cast") flow.dtype = builder.type(node.outputs[0]).dtype;  // of a narrow product to f32, say
+  if (builder.type(node.outputs[0]) != flow) return std::nullopt;
   BranchStep step{id, {}};
   for (ValueId input : node.inputs) {
     if (!input.valid()) {
