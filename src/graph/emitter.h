@@ -48,12 +48,13 @@ class NodeEmitter {
   ValueId summed(ValueId value, const Ints& axes);
   ValueId averaged(ValueId value, const Ints& axes);
 
+  GraphBuilder& builder() { return builder_; }
   const Status& status() const { return status_; }
   void fail(Error error);
 
- protected:
   const std::vector<std::string>& provenance() const { return provenance_; }
 
+ protected:
   GraphBuilder& builder_;
   Status status_;
 

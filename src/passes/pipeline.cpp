@@ -31,6 +31,12 @@ namespace hone::passes {
 
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
+      // Before everything that looks at operators: what the target has none for is others.
+      {"spell_out_gradients", "widen", Numerics::kReassociating,
+       "compute gradients of attention and normalisations by ordinary operators, where there are no kernels "
+       "for "
+       "them",
+       spell_out_gradients},
       // Known values first: shapes become numbers, and every later pattern sees constants where exporters
       // left chains.
       {"fold_constants", "simplify", Numerics::kExact, "compute what is known before the graph runs",
@@ -48,9 +54,6 @@ const std::vector<Pass>& pipeline() {
        "decode quantised constants once, where products take no quantised numbers", unpack_weights},
       {"widen_half", "widen", Numerics::kReassociating,
        "compute f16 and bf16 in f32, where products have no kernels for them", widen_half},
-      {"spell_out_gradients", "widen", Numerics::kReassociating,
-       "compute gradients of normalisations by ordinary operators, where there are no kernels for them",
-       spell_out_gradients},
       // What exporters spelled out, as the operators that have kernels: before folding and fusing take the
       // pieces.
       {"recognise_activations", "recognise", Numerics::kReassociating,

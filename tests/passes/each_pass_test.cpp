@@ -208,6 +208,16 @@ const PassCase kPassCases[] = {
       %dx: f64[*], %ds: f64[*], %db: f64[*] = hone.BatchNormalizationGradient(%g, %x, %s)
       return %dx, %ds, %db
     })"},
+    {"spell_out_gradients", "of_attention_in_a_type_without_kernels",
+     R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4], %d: f64[2,5,8]) {
+      %dq: f64[*], %dk: f64[*], %dv: f64[*] = hone.AttentionGradient(%q, %k, %v, none, %d) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
+      return %dq, %dk, %dv
+    })"},
+    {"spell_out_gradients", "of_causal_attention_in_a_type_without_kernels",
+     R"((%q: f64[2,3,5,4], %d: f64[2,3,5,4]) {
+      %dq: f64[*], %dk: f64[*], %dv: f64[*] = hone.AttentionGradient(%q, %q, %q, none, %d) {is_causal = 1}
+      return %dq, %dk, %dv
+    })"},
     {"fuse_relu_gradient", "behind_a_normalization",
      R"((%g: f32[2,3,4], %x: f32[2,3,4], %s: f32[3], %r: f32[2,3,4]) {
       %zero: f32[] = constant dense(0.0)

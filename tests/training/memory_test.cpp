@@ -112,10 +112,10 @@ TEST(TrainingMemory, OfActivationsIsThatOfOneMicroBatch) {
   const TemporaryFolder folder;
   const auto activations = [&](const std::string& parts) {
     const fs::path out = folder / parts;
-    return static_cast<double>(
-        run_of(shipped("gpt2_tiny", {"train.steps=1", "train.evaluate_every=0", "train.accumulate=" + parts}),
-               out)
-            .memory.predicted.activations);
+    return static_cast<double>(run_of(shipped("gpt2_tiny", {"train.steps=1", "train.evaluate_every=0",
+                                                            "train.batch=32", "train.accumulate=" + parts}),
+                                      out)
+                                   .memory.predicted.activations);
   };
   const double whole = activations("1");
   EXPECT_LT(activations("4"), 0.33 * whole) << "a quarter, the batch, and the gradients' sum";

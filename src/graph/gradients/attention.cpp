@@ -1,11 +1,13 @@
 // Gradients of attention and of rotary embedding. Attention is differentiated through its definition, with the
 // scores computed again; nothing of their size is kept from the forward pass.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <fmt/core.h>
 
 #include "graph/gradients/context.h"
+#include "graph/gradients/spelled_out.h"
 
 namespace hone::graph {
 namespace {
@@ -133,11 +135,33 @@ Result<std::vector<ValueId>> attention_by_products(GradientContext& c, const std
   return outputs;
 }
 
+// Whether one operator does it: the output alone is read, of queries, keys and values without a cache, a cap or a mask that
+// is learnt.
+bool is_plain_attention(const GradientContext& c) {
+  for (std::size_t i = 1; i < c.node().outputs.size(); ++i)
+    if (c.gradient(i).valid()) return false;
+  for (std::size_t i = 4; i < c.input_count(); ++i)
+    if (c.has_input(i)) return false;
+  const Attributes& a = c.attributes();
+  return a.real("softcap", 0) == 0 && a.integer("softmax_precision", 1) == 1 &&
+         !(c.has_input(3) && c.wants(3));
+}
+
 Status attention_rule(GradientContext& c) {
   for (std::size_t i = 0; i < 3; ++i)
     if (!c.type(c.input(i)).has_rank())
       return unsupported("unsupported: the gradient of Attention of tensors whose rank is not known");
-  return c.set_through(attention_by_products);
+  if (!is_plain_attention(c)) return c.set_through(attention_by_products);
+  Attributes attributes;
+  for (const char* name : {"is_causal", "kv_num_heads", "q_num_heads"})
+    if (c.attributes().has(name)) attributes.set(name, c.attributes().integer(name, 0));
+  if (c.attributes().has("scale")) attributes.set("scale", c.attributes().real("scale", 1));
+  const auto made =
+      c.add_many("hone.AttentionGradient",
+                 {c.input(0), c.input(1), c.input(2), c.has_input(3) ? c.input(3) : kNoValue, c.gradient()},
+                 3, std::move(attributes));
+  for (std::size_t i = 0; i < 3; ++i) c.set(i, made[i]);
+  return {};
 }
 
 // A turn by an angle, backwards: by its negative.
@@ -153,8 +177,30 @@ Status rotary_rule(GradientContext& c) {
 
 }  // namespace
 
+Result<std::vector<ValueId>> attention_gradient_spelled_out(NodeEmitter& emitter, const Node& node,
+                                                            const std::vector<ValueId>& inputs) {
+  Node attention = node;
+  attention.op = "Attention";
+  attention.inputs.assign(inputs.begin(), inputs.begin() + 3);
+  if (inputs[3].valid()) attention.inputs.push_back(inputs[3]);
+  attention.outputs = {kNoValue};
+  std::vector<bool> wanted(attention.inputs.size(), false);
+  std::fill_n(wanted.begin(), 3, true);
+  GradientContext context(emitter.builder(), std::move(attention), {inputs[4]}, std::move(wanted),
+                          emitter.provenance());
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!context.type(inputs[i]).has_rank())
+      return unsupported("unsupported: the gradient of Attention of tensors whose rank is not known");
+  HONE_CHECK(context.set_through(attention_by_products));
+  HONE_CHECK(context.status());
+  std::vector<ValueId> gradients = context.input_gradients();
+  gradients.resize(3);
+  return gradients;
+}
+
 void add_attention_gradients(OpTable& table) {
   table.set_gradient("Attention", attention_rule);
+  table.set_gradient("hone.AttentionGradient", through_spelled_out);
   table.set_gradient("RotaryEmbedding", rotary_rule);
 }
 

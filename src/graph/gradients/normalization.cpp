@@ -299,16 +299,10 @@ std::vector<ValueId> spelled_out_norm(NodeEmitter& c, ValueId g, ValueId x, Valu
           total(g)};
 }
 
-Status through_spelled_out(GradientContext& c) {
-  return c.set_through([](GradientContext& context, const std::vector<ValueId>& inputs) {
-    return spelled_out(context, context.node(), inputs);
-  });
-}
-
 }  // namespace
 
-Result<std::vector<ValueId>> spelled_out(NodeEmitter& c, const Node& node,
-                                         const std::vector<ValueId>& inputs) {
+Result<std::vector<ValueId>> normalization_gradient_spelled_out(NodeEmitter& c, const Node& node,
+                                                                const std::vector<ValueId>& inputs) {
   const ValueId x = inputs[1], scale = inputs[2];
   ValueId g = inputs[0];
   if (!c.type(x).has_rank())
@@ -327,10 +321,6 @@ Result<std::vector<ValueId>> spelled_out(NodeEmitter& c, const Node& node,
   std::iota(over.begin(), over.end(), first);
   std::iota(before.begin(), before.end(), 0);
   return spelled_out_norm(c, g, x, scale, over, before, epsilon, false);
-}
-
-bool can_be_spelled_out(const Node& node) {
-  return node.op == "hone.BatchNormalizationGradient" || node.op == "hone.LayerNormalizationGradient";
 }
 
 void add_normalization_gradients(OpTable& table) {

@@ -62,6 +62,27 @@ Status infer_attention(InferContext& context) {
   return {};
 }
 
+// Inputs: Q, K, V, mask (may be absent), the gradient of the output.
+Status infer_attention_gradient(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  for (const std::size_t input : {1, 2, 4}) HONE_CHECK(infer::expect_same_dtype(context, 0, input));
+  HONE_ASSIGN(const HeadDims q, head_dims(context, 0, "q_num_heads"));
+  HONE_ASSIGN(const HeadDims k, head_dims(context, 1, "kv_num_heads"));
+  HONE_ASSIGN(const HeadDims v, head_dims(context, 2, "kv_num_heads"));
+  HONE_ASSIGN(const HeadDims dy, head_dims(context, 4, "q_num_heads"));
+  const auto differ = [](const Dim& a, const Dim& b) {
+    return a.known() && b.known() && a.extent() != b.extent();
+  };
+  if (differ(q.length, dy.length) || differ(q.heads, dy.heads) || differ(v.size, dy.size))
+    return context.error(fmt::format("the output's gradient is {}, but the output of {} and {} is not",
+                                     context.input(4).text(), context.input(0).text(),
+                                     context.input(2).text()));
+  if (differ(k.length, v.length) || differ(q.size, k.size))
+    return context.error("queries, keys and values do not fit together");
+  for (std::size_t i = 0; i < 3; ++i) context.set_output(i, context.input(i));
+  return {};
+}
+
 Status infer_rotary(InferContext& context) {
   HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
   HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
@@ -92,9 +113,10 @@ AttentionSizes attention_sizes(const CostContext& context) {
   const Shape k = context.in(1).shape();
   const Shape v = context.in(2).shape();
   const Attributes& attributes = context.node.attributes;
-  const double past = context.inputs.size() > 4 && context.inputs[4] != nullptr
-                          ? static_cast<double>(context.in(4).shape()[2])
-                          : 0;
+  const double past =
+      context.node.op == "Attention" && context.inputs.size() > 4 && context.inputs[4] != nullptr
+          ? static_cast<double>(context.in(4).shape()[2])
+          : 0;
   const auto number = [](int64_t i) { return static_cast<double>(i); };
   if (q.size() == 4)
     return {number(q[0]), number(q[1]), number(q[2]), number(k[2]) + past, number(q[3]), number(v[3])};
@@ -111,6 +133,13 @@ double attention_flops(const CostContext& context) {
   const AttentionSizes s = attention_sizes(context);
   const double scores = s.batch * s.heads * s.queries * s.keys;
   return scores * (2 * (s.size + s.value_size) + 5);
+}
+
+// Five products (scores, the weights' gradient, those of Q, K and V) and 9 for each score.
+double attention_gradient_flops(const CostContext& context) {
+  const AttentionSizes s = attention_sizes(context);
+  const double scores = s.batch * s.heads * s.queries * s.keys;
+  return scores * (2 * (3 * s.size + 2 * s.value_size) + 9);
 }
 
 // For each token and head: the state (size × value size) is decayed, read for the correction, written, read.
@@ -148,6 +177,20 @@ void add_attention_ops(OpTable& table) {
              .infer = infer_attention,
              .flops = attention_flops,
              .summary = "scaled dot-product attention with mask, past keys and values, and grouped heads"});
+  table.add(
+      {.name = "hone.AttentionGradient",
+       .op_class = OpClass::kMatrix,
+       .min_inputs = 5,
+       .max_inputs = 5,
+       .min_outputs = 3,
+       .max_outputs = 3,
+       .attributes = {{"is_causal", kInt}, {"kv_num_heads", kInt}, {"q_num_heads", kInt}, {"scale", kFloat}},
+       .infer = infer_attention_gradient,
+       .flops = attention_gradient_flops,
+       .may_be_absent = uint32_t{1} << 3,
+       .summary =
+           "the gradients of query, key and value of an Attention, of these, its mask and its output's "
+           "gradient"});
   table.add({.name = "RotaryEmbedding",
              .op_class = OpClass::kOther,
              .min_inputs = 3,

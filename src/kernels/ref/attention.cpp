@@ -232,6 +232,54 @@ Result<std::vector<Tensor>> attention(const RefCall& call) {
   return outputs;
 }
 
+// dV = Pᵀ·dY, dS = P∘(dY·Vᵀ - Σ P∘(dY·Vᵀ)), dQ = scale·dS·K, dK = scale·dSᵀ·Q. A query that sees no key has no part.
+Result<std::vector<Tensor>> attention_gradient(const RefCall& call) {
+  HONE_ASSIGN(const AttentionInputs in,
+              read_attention({.op = call.op, .attributes = call.attributes, .inputs = call.inputs.first(4)}));
+  HONE_ASSIGN(const Heads dy, split_heads(call.inputs[4], call.attributes.integer("q_num_heads", 0), "dY"));
+  if (dy.shape() != Shape{in.q.batch, in.q.heads, in.q.length, in.v.size})
+    return invalid("the output's gradient does not have the output's shape");
+  const auto zeros = [](const Heads& like) {
+    Heads made = like;
+    std::fill(made.data.begin(), made.data.end(), 0.0);
+    return made;
+  };
+  Heads dq = zeros(in.q), dk = zeros(in.k), dv = zeros(in.v);
+  const int64_t keys = in.k.length;
+  Wide weights(static_cast<std::size_t>(keys)), flows = weights, scores = weights;
+  const auto dot = [](const double* a, const double* b, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+  };
+  for (int64_t b = 0; b < in.q.batch && keys > 0; ++b)
+    for (int64_t h = 0; h < in.q.heads; ++h)
+      for (int64_t i = 0; i < in.q.length; ++i) {
+        const int64_t shared = h * in.k.heads / in.q.heads;
+        score_row(in, b, h, i, weights.data(), scores.data(), ScoreStage::kMask);
+        if (std::all_of(scores.begin(), scores.end(), [](double s) { return s == kMinusInfinity; })) continue;
+        double along = 0;
+        for (std::size_t j = 0; j < flows.size(); ++j) {
+          flows[j] = dot(dy.row(b, h, i), in.v.row(b, shared, static_cast<int64_t>(j)), in.v.size);
+          along += weights[j] * flows[j];
+        }
+        for (std::size_t j = 0; j < flows.size(); ++j) {
+          const auto key = static_cast<int64_t>(j);
+          const double through = weights[j] * (flows[j] - along) * in.scale;
+          for (int64_t d = 0; d < in.q.size; ++d) {
+            dq.row(b, h, i)[d] += through * in.k.row(b, shared, key)[d];
+            dk.row(b, shared, key)[d] += through * in.q.row(b, h, i)[d];
+          }
+          for (int64_t d = 0; d < in.v.size; ++d)
+            dv.row(b, shared, key)[d] += weights[j] * dy.row(b, h, i)[d];
+        }
+      }
+  const auto joined = [&](const Heads& heads, std::size_t input) {
+    return join_heads(heads, call.inputs[input].dtype(), call.inputs[input].rank() == 3);
+  };
+  return std::vector<Tensor>{joined(dq, 0), joined(dk, 1), joined(dv, 2)};
+}
+
 Result<std::vector<Tensor>> rotary_embedding(const RefCall& call) {
   const Tensor& x = call.inputs[0];
   HONE_ASSIGN(Heads heads, split_heads(x, call.attributes.integer("num_heads", 0), "X"));
@@ -387,6 +435,7 @@ Result<std::vector<Tensor>> linear_attention(const RefCall& call) {
 
 void add_attention_kernels(RefTable& table) {
   table.add("Attention", attention);
+  table.add("hone.AttentionGradient", attention_gradient);
   table.add("RotaryEmbedding", rotary_embedding);
   table.add("LinearAttention", linear_attention);
 }

@@ -163,7 +163,7 @@ Status ProgramMaker::find_target() {
 }
 
 // With known extents for one of `parts` of the batch, without the chains by which exporters compute shapes, and with
-// activations and normalizations as one operator each: their gradients then are, too.
+// activations, normalizations and attention as one operator each: their gradients then are, too.
 Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
                                                const std::vector<graph::BatchField>& fields,
                                                int64_t parts) const {
@@ -179,10 +179,13 @@ Result<graph::Graph> ProgramMaker::specialised(const graph::Graph& graph,
   HONE_ASSIGN(graph::Graph known, graph::specialise(graph, facts));
   passes::PassContext context;
   context.evaluate = runtime::interpret_node;
+  context.target.takes.attention =
+      true;  // where it has no kernel for the gradient, that is spelled out again
   HONE_ASSIGN(passes::PipelineResult simple,
               passes::run_pipeline(std::move(known), context,
                                    {.disabled = {},
-                                    .only = {"simplify", "recognise_activations", "recognise_normalization"},
+                                    .only = {"simplify", "recognise_activations", "recognise_normalization",
+                                             "recognise_attention"},
                                     .lossy = {}}));
   return std::move(simple.graph);
 }

@@ -102,4 +102,28 @@ std::optional<NodeAttention> attention_of_node(const GroupView& group) {
   return known;
 }
 
+std::optional<NodeAttention> attention_gradient_of_node(const LowerContext& context) {
+  const graph::Node& node = context.node;
+  if (node.op != "hone.AttentionGradient" || element_count(context.in_shape(0)) == 0) return std::nullopt;
+  const Attributes& a = node.attributes;
+  const int64_t heads = a.integer("q_num_heads", 0), kv_heads = a.integer("kv_num_heads", 0);
+  NodeAttention known;
+  const auto read = [&](std::size_t input, int64_t given_heads, AttentionOperand& operand) {
+    operand.input = input;
+    read_shape(context.in_shape(input), given_heads, operand);
+  };
+  read(0, heads, known.q);
+  read(1, kv_heads, known.k);
+  read(2, kv_heads, known.v);
+  read(4, heads, known.out);
+  known.batch = context.in_shape(0)[0];
+  known.scale = a.real("scale", 1.0F / std::sqrt(static_cast<float>(known.q.columns)));
+  known.causal = a.integer("is_causal", 0) != 0;
+  known.masked = node.has_input(3);
+  if (known.masked)
+    known.mask =
+        mask_of(GroupView(context), node.inputs[3], {known.batch, known.q.heads, known.q.rows, known.k.rows});
+  return known;
+}
+
 }  // namespace hone::runtime

@@ -37,4 +37,7 @@ struct NodeAttention {
 // nullopt for an attention with a cache, with more results than one, or a cap: no kernel takes those.
 std::optional<NodeAttention> attention_of_node(const GroupView& group);
 
+// A hone.AttentionGradient: `out` is where the output's gradient lies, and each gradient lies as what it is of.
+std::optional<NodeAttention> attention_gradient_of_node(const LowerContext& context);
+
 }  // namespace hone::runtime
