@@ -265,7 +265,8 @@ Result<std::vector<Tensor>> attention_gradient(const RefCall& call) {
         }
         for (std::size_t j = 0; j < flows.size(); ++j) {
           const auto key = static_cast<int64_t>(j);
-          const double through = weights[j] * (flows[j] - along) * in.scale;
+          // Nothing reaches a score that is hidden, whatever the others are.
+          const double through = in.admits(b, i, key) ? weights[j] * (flows[j] - along) * in.scale : 0;
           for (int64_t d = 0; d < in.q.size; ++d) {
             dq.row(b, h, i)[d] += through * in.k.row(b, shared, key)[d];
             dk.row(b, shared, key)[d] += through * in.q.row(b, h, i)[d];

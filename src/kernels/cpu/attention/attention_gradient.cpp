@@ -109,6 +109,8 @@ void turn_row(const AttentionDesc& desc, const float* mask, int64_t visible, int
     const VF p = hn::Mul(hn::LoadU(kF32, scores + j), factor);
     hn::StoreU(hn::Mul(p, hn::Sub(hn::LoadU(kF32, flow + j), mean)), kF32, flow + j);
   }
+  // Nothing reaches a score that is hidden, whatever the others are.
+  std::fill(flow + std::min(visible, width), flow + width, 0.0F);
 }
 
 // sum[keys × columns] += wᵀ·x for w[rows × keys], x[rows × columns in `x_stride`].
