@@ -35,6 +35,8 @@ std::string_view descriptor_name(CudnnDescriptor kind) {
       return "a convolution operation";
     case kConvolutionBackwardData:
       return "a transposed convolution";
+    case kConvolutionBackwardFilter:
+      return "a weight gradient operation";
     case kPointwiseOperation:
       return "a pointwise operation";
     case kOperationGraph:

@@ -42,6 +42,8 @@ static_assert(same_cudnn_number<CudnnDescriptor::kPlan, CUDNN_BACKEND_EXECUTION_
 static_assert(same_cudnn_number<CudnnDescriptor::kKnobChoice, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kConvolutionForward,
                                 CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR>);
+static_assert(same_cudnn_number<CudnnDescriptor::kConvolutionBackwardFilter,
+                                CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kConvolutionBackwardData,
                                 CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR>);
 static_assert(
@@ -110,6 +112,18 @@ static_assert(
     same_cudnn_number<CudnnAttribute::kBackwardDataDx, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX>);
 static_assert(
     same_cudnn_number<CudnnAttribute::kBackwardDataDy, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY>);
+static_assert(same_cudnn_number<CudnnAttribute::kBackwardFilterAlpha,
+                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA>);
+static_assert(
+    same_cudnn_number<CudnnAttribute::kBackwardFilterBeta, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA>);
+static_assert(same_cudnn_number<CudnnAttribute::kBackwardFilterConvolution,
+                                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC>);
+static_assert(
+    same_cudnn_number<CudnnAttribute::kBackwardFilterDw, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW>);
+static_assert(
+    same_cudnn_number<CudnnAttribute::kBackwardFilterX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X>);
+static_assert(
+    same_cudnn_number<CudnnAttribute::kBackwardFilterDy, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY>);
 static_assert(
     same_cudnn_number<CudnnAttribute::kPointwiseDescriptor, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnAttribute::kPointwiseX, CUDNN_ATTR_OPERATION_POINTWISE_XDESC>);

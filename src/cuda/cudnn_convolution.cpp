@@ -51,7 +51,7 @@ Status Convolution::build() {
   const int following = (desc_.added ? 1 : 0) + (desc_.bias ? 1 : 0) + (desc_.activation.mode ? 1 : 0);
   int made = 0;
   const auto next_value = [&]() -> Result<CudnnDescriptorHandle> {
-    const bool last = made++ == following;
+    const bool last = made++ == following;  // of a weight gradient y is read, from memory as well
     return last ? add_image(kY, desc_.dtype, desc_.y, Kept::kMemory)
                 : add_image(kFirstVirtual + made, DType::kF32, desc_.y, Kept::kVirtual);
   };
@@ -105,20 +105,27 @@ Status Convolution::add_convolution(CudnnDescriptorHandle y) {
     CudnnDescriptor kind;
     CudnnAttribute window, w, x, y, alpha, beta;
   };
-  const Names names = desc_.transposed ? Names{CudnnDescriptor::kConvolutionBackwardData,
-                                               kBackwardDataConvolution,
-                                               kBackwardDataW,
-                                               kBackwardDataDy,
-                                               kBackwardDataDx,
-                                               kBackwardDataAlpha,
-                                               kBackwardDataBeta}
-                                       : Names{CudnnDescriptor::kConvolutionForward,
-                                               kForwardConvolution,
-                                               kForwardW,
-                                               kForwardX,
-                                               kForwardY,
-                                               kForwardAlpha,
-                                               kForwardBeta};
+  const Names names = desc_.weight_gradient ? Names{CudnnDescriptor::kConvolutionBackwardFilter,
+                                                    kBackwardFilterConvolution,
+                                                    kBackwardFilterDw,
+                                                    kBackwardFilterX,
+                                                    kBackwardFilterDy,
+                                                    kBackwardFilterAlpha,
+                                                    kBackwardFilterBeta}
+                      : desc_.transposed    ? Names{CudnnDescriptor::kConvolutionBackwardData,
+                                                 kBackwardDataConvolution,
+                                                 kBackwardDataW,
+                                                 kBackwardDataDy,
+                                                 kBackwardDataDx,
+                                                 kBackwardDataAlpha,
+                                                 kBackwardDataBeta}
+                                            : Names{CudnnDescriptor::kConvolutionForward,
+                                                 kForwardConvolution,
+                                                 kForwardW,
+                                                 kForwardX,
+                                                 kForwardY,
+                                                 kForwardAlpha,
+                                                 kForwardBeta};
   HONE_ASSIGN(CudnnObject operation, new_object(names.kind));
   HONE_CHECK(operation.set(names.window, window));
   HONE_CHECK(give(operation, names.w, w_));

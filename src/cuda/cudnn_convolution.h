@@ -28,6 +28,8 @@ struct ConvolutionDesc {
   bool tf32 = false;          // f32 rounded to 10 bits before it is multiplied: lossy
   // The transposed convolution, that by which y's gradient is x's: x has w's first extent as channels.
   bool transposed = false;
+  // The gradient of w, of x and the gradient of y; nothing follows it.
+  bool weight_gradient = false;
   bool channels_last = false;
   Shape x, w, y;
   Shape strides, dilations, pads_begin,
@@ -37,13 +39,13 @@ struct ConvolutionDesc {
   friend bool operator==(const ConvolutionDesc&, const ConvolutionDesc&) = default;
 };
 
-// Device addresses of one run, aligned to kCudnnAlignment.
+// Device addresses of one run, aligned to kCudnnAlignment. What is written is y or, of a weight gradient, w.
 struct ConvolutionOperands {
   const void* x = nullptr;
   const void* w = nullptr;
   const void* added = nullptr;  // null where the convolution has none; `bias`, too
   const void* bias = nullptr;
-  void* y = nullptr;
+  const void* y = nullptr;
 };
 
 class Convolution : public CudnnGraph {

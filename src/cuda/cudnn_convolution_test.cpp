@@ -75,6 +75,16 @@ std::vector<Case> wanted(DType dtype, bool channels_last) {
     d.transposed = true, d.x = {2, 32, 7, 6}, d.w = {32, 16, 2, 2}, d.y = {2, 16, 14, 12};
     d.strides = {2, 2}, d.pads_begin = d.pads_end = {0, 0};
   });
+  add("gradient of weights", [](ConvolutionDesc& d) { d.weight_gradient = true; });
+  add("gradient of weights, strides", [](ConvolutionDesc& d) {
+    d.weight_gradient = true, d.strides = {2, 2}, d.pads_begin = {0, 0}, d.y = {4, 48, 14, 13};
+  });
+  add("gradient of weights, few channels", [](ConvolutionDesc& d) {
+    d.weight_gradient = true, d.x = {1, 3, 28, 26}, d.w = {7, 3, 3, 3}, d.y = {1, 7, 28, 26};
+  });
+  add("gradient of weights, one place", [](ConvolutionDesc& d) {
+    d.weight_gradient = true, d.w = {48, 64, 1, 1}, d.pads_begin = d.pads_end = {0, 0};
+  });
   add("transposed, in groups", [](ConvolutionDesc& d) {
     d.transposed = true, d.x = {2, 32, 7, 6}, d.w = {32, 8, 3, 3}, d.y = {2, 16, 13, 11};
     d.strides = {2, 2};

@@ -111,24 +111,38 @@ class Assigner {
     return emit(node, node, Layout::kPlain);
   }
 
-  // Images and gradients as they come, the weight's gradient plain: the library brings them into formats of its own.
+  // Images and gradients as they come, or else in the target's layout; the weight's gradient is plain.
   Status place_weight_gradient(const Node& node) {
-    std::vector<const graph::Value*> inputs;
-    std::vector<graph::TensorType> types;
-    for (const ValueId input : node.inputs) {
-      inputs.push_back(&graph_.value(input));
-      types.push_back(builder_.type(native_of(input)));
-    }
-    const std::vector<std::string> names{graph_.value(node.outputs[0]).name};
-    const auto alone = graph_of_one(node, inputs, types, names);
-    if (!alone.ok() || alone->nodes().empty() || !context_.target.runs(*alone, alone->nodes()[0]))
-      return emit(node, node, Layout::kPlain);
     Node copy = node;
     for (ValueId& input : copy.inputs) input = native_of(input);
+    if (!runs_weight_gradient(node, copy)) {
+      const bool all_move = moves(node.inputs[0]) && moves(node.inputs[1]);
+      if (!all_move) return emit(node, node, Layout::kPlain);
+      const auto laid_out = [&](std::size_t i) {
+        graph::TensorType type = graph_.type(node.inputs[i]);
+        type.layout = layout_;
+        return type;
+      };
+      if (!runs_weight_gradient(node, {laid_out(0), laid_out(1)})) return emit(node, node, Layout::kPlain);
+      for (std::size_t i = 0; i < copy.inputs.size(); ++i)
+        copy.inputs[i] = in_layout(node.inputs[i], layout_, &node);
+    }
+    const std::vector<std::string> names{graph_.value(node.outputs[0]).name};
     const std::vector<graph::TensorType> declared{graph_.type(node.outputs[0])};
     HONE_ASSIGN(const std::vector<ValueId> outputs, builder_.try_add(std::move(copy), names, declared));
     native_[node.outputs[0]] = outputs[0];
     return {};
+  }
+
+  bool runs_weight_gradient(const Node& node, const Node& placed) {
+    return runs_weight_gradient(node, {builder_.type(placed.inputs[0]), builder_.type(placed.inputs[1])});
+  }
+  bool runs_weight_gradient(const Node& node, const std::vector<graph::TensorType>& types) const {
+    const std::vector<const graph::Value*> inputs{&graph_.value(node.inputs[0]),
+                                                  &graph_.value(node.inputs[1])};
+    const std::vector<std::string> names{graph_.value(node.outputs[0]).name};
+    const auto alone = graph_of_one(node, inputs, types, names);
+    return alone.ok() && !alone->nodes().empty() && context_.target.runs(*alone, alone->nodes()[0]);
   }
 
   // Layouts of inputs and of the result worth trying, best first; none: plain.

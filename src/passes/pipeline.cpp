@@ -11,6 +11,7 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_attention.h"
+#include "passes/fuse_cross_entropy.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/fuse_relu_gradient.h"
@@ -84,6 +85,9 @@ const std::vector<Pass>& pipeline() {
        "let attention read queries, keys and values where one product left them", fuse_attention},
       {"fuse_relu_gradient", "fuse", Numerics::kExact,
        "let the gradient of a normalisation take that of the Relu behind it", fuse_relu_gradient},
+      {"fuse_cross_entropy", "fuse", Numerics::kReassociating,
+       "compute the gradient of a cross entropy in one trip over the scores, where there is a kernel for it",
+       fuse_cross_entropy},
       // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
       // rows of pixels apply epilogues slower than separate operators do.
       {"assign_layouts", "layout", Numerics::kReassociating,

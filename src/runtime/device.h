@@ -196,6 +196,8 @@ class Device {
   // place. Otherwise nothing but commands may touch what allocate() returns.
   virtual bool host_visible() const = 0;
   virtual std::size_t capacity() const = 0;  // bytes that there are, used or not
+  // What of it is free now, as far as the device says.
+  virtual std::size_t available() const { return capacity(); }
   // Whether a replay gives the device all its commands at once, with no work of the host's between them: many runs
   // of a kernel in one recording then take its own time alone, and kernels are timed so (recorded_timer.h).
   virtual bool replays_alone() const { return false; }

@@ -233,6 +233,7 @@ void add_learning(ReferenceCases& c) {
   const Operand scores = f32({4, 3}), classes = of(DType::kI64, {4}), seed = whole(7), offset = whole(0);
   c.add("NegativeLogLikelihoodLoss", {scores, classes});
   c.add("SoftmaxCrossEntropyLoss", {scores, classes}, {}, 2);
+  c.add("hone.CrossEntropyGradient", {scores, of(DType::kI64, {4, 1}), f32({4, 1})});
   const Attributes seeded{{"seed", 1.0F}}, sampled{{"seed", 1.0F}, {"sample_size", int64_t{5}}};
   const Operand chances = floats({4, 3}, 0.5F);
   c.add("Bernoulli", {chances}, seeded);

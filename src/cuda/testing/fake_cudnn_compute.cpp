@@ -53,30 +53,42 @@ void each_tap(const ConvolutionView& c, Visit&& visit) {
   }
 }
 
-// The convolution's result, in the places where it lies: forward from x, backward from y.
-std::vector<double> convolve(const ProgramRun& run) {
-  const ConvolutionView& c = run.program.convolution();
-  const std::vector<double> w = numbers(run, c.w), given = numbers(run, c.backward ? c.y : c.x);
-  std::vector<double> result(static_cast<size_t>((c.backward ? c.x : c.y).count()), 0.0);
+// Where products are added, and the two numbers of each: offsets in the result, and in what is given.
+template <typename Product>
+void each_product(const ConvolutionView& c, Product&& product) {
   const int64_t a_group = c.w.extents[0] / c.groups(), channels = c.w.extents[1];
   each_tap(c, [&](int64_t x_at, int64_t y_at, int64_t w_at) {
     for (int64_t n = 0; n < c.x.extents[0]; ++n) {
       for (int64_t k = 0; k < c.w.extents[0]; ++k) {
         const int64_t y = n * c.y.strides[0] + k * c.y.strides[1] + y_at;
         const int64_t x = n * c.x.strides[0] + (k / a_group) * channels * c.x.strides[1] + x_at;
-        const double* const filter = &w[static_cast<size_t>(k * c.w.strides[0] + w_at)];
-        double sum = 0;
-        for (int64_t i = 0; i < channels; ++i) {
-          const double weight = filter[i * c.w.strides[1]];
-          const auto image = static_cast<size_t>(x + i * c.x.strides[1]);
-          if (c.backward)
-            result[image] += weight * given[static_cast<size_t>(y)];
-          else
-            sum += weight * given[image];
-        }
-        if (!c.backward) result[static_cast<size_t>(y)] += sum;
+        const int64_t w = k * c.w.strides[0] + w_at;
+        for (int64_t i = 0; i < channels; ++i)
+          product(static_cast<size_t>(x + i * c.x.strides[1]), static_cast<size_t>(y),
+                  static_cast<size_t>(w + i * c.w.strides[1]));
       }
     }
+  });
+}
+
+// The convolution's result, in the places where it lies: forward from x, backward from y, of the weights from both.
+std::vector<double> convolve(const ProgramRun& run) {
+  const ConvolutionView& c = run.program.convolution();
+  std::vector<double> result(static_cast<size_t>(run.program.convolution().weight_gradient ? c.w.count()
+                                                 : c.backward                              ? c.x.count()
+                                                                                           : c.y.count()),
+                             0.0);
+  if (c.weight_gradient) {
+    const std::vector<double> x = numbers(run, c.x), y = numbers(run, c.y);
+    each_product(c, [&](size_t at_x, size_t at_y, size_t at_w) { result[at_w] += x[at_x] * y[at_y]; });
+    return result;
+  }
+  const std::vector<double> w = numbers(run, c.w), given = numbers(run, c.backward ? c.y : c.x);
+  each_product(c, [&](size_t at_x, size_t at_y, size_t at_w) {
+    if (c.backward)
+      result[at_x] += w[at_w] * given[at_y];
+    else
+      result[at_y] += w[at_w] * given[at_x];
   });
   return result;
 }

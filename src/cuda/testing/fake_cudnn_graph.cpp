@@ -27,20 +27,38 @@ bool fits(const ConvolutionView& c) {
   return c.x.channels_last() == c.y.channels_last() || c.x.extents[1] == 1 || c.y.extents[1] == 1;
 }
 
+// What the operations of each kind call their parts.
+struct ConvolutionNames {
+  Attribute window, x, w, y, alpha, beta;
+};
+ConvolutionNames names_of(Kind kind) {
+  using enum CudnnAttribute;
+  switch (kind) {
+    case Kind::kConvolutionBackwardData:
+      return {kBackwardDataConvolution, kBackwardDataDx,    kBackwardDataW,
+              kBackwardDataDy,          kBackwardDataAlpha, kBackwardDataBeta};
+    case Kind::kConvolutionBackwardFilter:
+      return {kBackwardFilterConvolution, kBackwardFilterX,     kBackwardFilterDw,
+              kBackwardFilterDy,          kBackwardFilterAlpha, kBackwardFilterBeta};
+    default:
+      return {kForwardConvolution, kForwardX, kForwardW, kForwardY, kForwardAlpha, kForwardBeta};
+  }
+}
+
 std::optional<ConvolutionView> read_convolution(const Object& operation) {
   using enum CudnnAttribute;
-  const bool backward = operation.kind == Kind::kConvolutionBackwardData;
-  const Object& window = operation.object(backward ? kBackwardDataConvolution : kForwardConvolution);
-  ConvolutionView c{.x = TensorView(operation.object(backward ? kBackwardDataDx : kForwardX)),
-                    .w = TensorView(operation.object(backward ? kBackwardDataW : kForwardW)),
-                    .y = TensorView(operation.object(backward ? kBackwardDataDy : kForwardY)),
-                    .backward = backward,
+  const ConvolutionNames names = names_of(operation.kind);
+  const Object& window = operation.object(names.window);
+  ConvolutionView c{.x = TensorView(operation.object(names.x)),
+                    .w = TensorView(operation.object(names.w)),
+                    .y = TensorView(operation.object(names.y)),
+                    .backward = operation.kind == Kind::kConvolutionBackwardData,
+                    .weight_gradient = operation.kind == Kind::kConvolutionBackwardFilter,
                     .dilations = window.all<int64_t>(kConvolutionDilations),
                     .strides = window.all<int64_t>(kConvolutionStrides),
                     .pre = window.all<int64_t>(kConvolutionPrePads),
                     .post = window.all<int64_t>(kConvolutionPostPads)};
-  const bool plain = operation.one<float>(backward ? kBackwardDataAlpha : kForwardAlpha) == 1 &&
-                     operation.one<float>(backward ? kBackwardDataBeta : kForwardBeta) == 0;
+  const bool plain = operation.one<float>(names.alpha) == 1 && operation.one<float>(names.beta) == 0;
   const bool known =
       window.one<int64_t>(kConvolutionSpatialAxes) == static_cast<int64_t>(c.strides.size()) &&
       window.one<CudnnDataType>(kConvolutionComputeType) == CudnnDataType::kF32 &&
@@ -91,8 +109,10 @@ std::optional<Program> read_program(const Object& graph) {
   if (!convolution) return std::nullopt;
   Program program{.convolved = *convolution, .steps = {}, .attention = {}, .memory = {}};
   const ConvolutionView& c = program.convolution();
-  program.memory = {c.backward ? c.y : c.x, c.w};
-  const Object* given = &operations[0]->object(c.backward ? kBackwardDataDx : kForwardY);
+  if (c.weight_gradient && operations.size() > 1) return std::nullopt;
+  program.memory = {c.backward ? c.y : c.x, c.weight_gradient ? c.y : c.w};
+  const ConvolutionNames names = names_of(operations[0]->kind);
+  const Object* given = &operations[0]->object(c.backward ? names.x : names.y);
   for (size_t i = 1; i < operations.size(); ++i) {
     const Object& operation = *operations[i];
     if (operation.kind != Kind::kPointwiseOperation || &operation.object(kPointwiseX) != given ||

@@ -48,7 +48,8 @@ struct Object {
 
 inline bool is_operation(Kind kind) {
   return kind == Kind::kConvolutionForward || kind == Kind::kConvolutionBackwardData ||
-         kind == Kind::kPointwiseOperation || kind == Kind::kAttention;
+         kind == Kind::kConvolutionBackwardFilter || kind == Kind::kPointwiseOperation ||
+         kind == Kind::kAttention;
 }
 
 struct TensorView {
@@ -89,8 +90,9 @@ struct TensorView {
 };
 
 struct ConvolutionView {
-  TensorView x, w, y;  // of the forward convolution
-  bool backward = false;
+  TensorView x, w, y;            // of the forward convolution
+  bool backward = false;         // x is what is computed
+  bool weight_gradient = false;  // w is
   std::vector<int64_t> dilations, strides, pre, post;
   int64_t groups() const { return x.extents[1] / w.extents[1]; }
 };
@@ -114,6 +116,7 @@ struct Program {
   const TensorView& result() const {
     if (attention) return attention->o;
     if (!steps.empty()) return steps.back().y;
+    if (convolution().weight_gradient) return convolution().w;
     return convolution().backward ? convolution().x : convolution().y;
   }
 };

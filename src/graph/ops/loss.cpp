@@ -24,6 +24,24 @@ Status infer_loss(InferContext& context) {
   return {};
 }
 
+// Of scores [N, C, d…], each sample's class and what it counts, both [N, 1, d…].
+Status infer_cross_entropy_gradient(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_rank_at_least(context, 0, 2));
+  const TensorType& scores = context.input(0);
+  if (scores.has_rank()) {
+    TensorType one = scores;
+    (*one.dims)[1] = Dim(1);
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      one.dtype = context.input(i).dtype;
+      if (auto merged = merge_types(one, context.input(i)); !merged.ok())
+        return merged.error().within(fmt::format("input {} is no number a sample", i));
+    }
+  }
+  context.set_output(0, scores);
+  return {};
+}
+
 // log-softmax, then one gather and one addition a sample.
 double cross_entropy_flops(const CostContext& context) {
   return 5 * infer::elements(context.in(0)) + 2 * infer::elements(context.in(1));
@@ -62,6 +80,15 @@ void add_loss_ops(OpTable& table) {
              .infer = infer_loss,
              .flops = cross_entropy_flops,
              .summary = "negative log likelihood of the softmax of scores; the log-probabilities too"});
+  table.add({.name = "hone.CrossEntropyGradient",
+             .op_class = OpClass::kReduction,
+             .min_inputs = 3,
+             .max_inputs = 3,
+             .infer = infer_cross_entropy_gradient,
+             .flops = infer::per_output<6>,
+             .summary =
+                 "the softmax of scores less 1 at each sample's class, times what the sample counts: the "
+                 "gradient of SoftmaxCrossEntropyLoss"});
 }
 
 }  // namespace hone::graph

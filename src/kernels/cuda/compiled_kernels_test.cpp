@@ -5,10 +5,17 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/batch_norm.h"
+#include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/gather.h"
+#include "kernels/cuda/layer_norm_gradient.h"
+#include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/pooling.h"
+#include "kernels/cuda/pooling_gradient.h"
+#include "kernels/cuda/random.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
+#include "kernels/cuda/scatter_add.h"
 #include "kernels/cuda/testing/host_kernels.h"
 
 namespace hone::kernels::gpu {
@@ -112,8 +119,99 @@ void add_resizes(std::vector<NamedSource>& sources) {
   }
 }
 
+// What only training steps hold.
+void add_updates(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    OptimizerProgram adamw{.gradient = dtype, .scaled = dtype == DType::kF32};
+    sources.push_back({"adamw", generate_optimizer(adamw)->text, {kOptimizerEntry}});
+    OptimizerProgram sgd{.kind = OptimizerProgram::Kind::kSgd, .gradient = dtype};
+    sgd.momentum = dtype == DType::kF16 ? 0.0F : 0.9F;
+    sources.push_back({"sgd", generate_optimizer(sgd)->text, {kOptimizerEntry}});
+  }
+  for (const DType dtype : kFloats) {
+    for (const RandomFunction function :
+         {RandomFunction::kDropout, RandomFunction::kBernoulli, RandomFunction::kUniform}) {
+      RandomProgram program{.function = function, .in = dtype, .out = dtype, .elements = 1000};
+      program.reads_ratio = program.may_rest = program.mask = dtype != DType::kF16;
+      sources.push_back({"random", generate_random(program)->source.text, {kRandomEntry}});
+    }
+  }
+}
+
+// Types take turns: they differ by how they are converted.
+DType next_type() {
+  static std::size_t turn = 0;
+  return kFloats[turn++ % kFloats.size()];
+}
+
+void add_normalizations(std::vector<NamedSource>& sources) {
+  for (const int form : {0, 1, 2, 3, 4, 5}) {
+    BatchNormProgram program{.gradient = form > 1, .relu = form > 3, .dtype = next_type()};
+    program.batch = 16;
+    program.channels = 64;
+    program.positions = form % 2 == 0 ? 56 * 56 : 49;
+    program.channels_last = form % 2 != 0;
+    sources.push_back({"batch_norm",
+                       generate_batch_norm(program)->source.text,
+                       {kBatchStatisticsEntry, kJoinStatisticsEntry}});
+  }
+  for (const int64_t columns : {64, 768, 1600, 4096})
+    sources.push_back(
+        {"layer_norm_gradient",
+         generate_layer_norm_gradient({.dtype = next_type(), .rows = 4096, .columns = columns})->source.text,
+         {kLayerNormGradientEntry, kJoinColumnsEntry}});
+}
+
+void add_losses(std::vector<NamedSource>& sources) {
+  for (const int64_t inner : {1, 4096}) {
+    for (const int form : {0, 1, 2}) {
+      CrossEntropyProgram program{
+          .outer = 8, .classes = inner == 1 ? 50257 : 21, .inner = inner, .dtype = next_type()};
+      if (form == 0) program.kind = CrossEntropyProgram::Kind::kGradient;
+      program.weighted = program.shows = form == 1;
+      if (form == 2) program.reduction = CrossEntropyProgram::Reduction::kNone;
+      sources.push_back({"cross_entropy",
+                         generate_cross_entropy(program)->source.text,
+                         {kCrossEntropyEntry, kSumLossesEntry}});
+    }
+  }
+}
+
+void add_scatters_that_add(std::vector<NamedSource>& sources) {
+  const GatherNDDesc rows{.batch = 1, .indexed_shape = {50257}, .tuples = 4096, .slice = 768};
+  const ElementsDesc elements{.data_shape = {64, 1000}, .index_shape = {64, 1}, .axis = 1};
+  for (const GatherForm& form : std::vector<GatherForm>{rows, elements})
+    sources.push_back({"scatter_add",
+                       generate_scatter_add(form, DType::kF32)->source.text,
+                       {kScatterKeysEntry, kSortTilesEntry, kSortStepEntry, kMergeTilesEntry, kAddPiecesEntry,
+                        kJoinPiecesEntry, kZeroEntry}});
+}
+
+void add_pooling_gradients(std::vector<NamedSource>& sources) {
+  for (const bool last : {false, true}) {
+    for (const auto kind : {PoolProgram::Kind::kMax, PoolProgram::Kind::kAverage}) {
+      PoolProgram program{.kind = kind,
+                          .dtype = next_type(),
+                          .batch = 2,
+                          .channels = 64,
+                          .channels_last = last,
+                          .windows = {},
+                          .in = {112, 112},
+                          .out = {56, 56}};
+      program.windows.assign(2, {.kernel = 3, .stride = 2, .pad_begin = 1, .pad_end = 1});
+      sources.push_back(
+          {"pool_gradient", generate_pooling_gradient(program)->source.text, {kPoolGradientEntry}});
+    }
+  }
+}
+
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
+  add_updates(sources);
+  add_normalizations(sources);
+  add_losses(sources);
+  add_scatters_that_add(sources);
+  add_pooling_gradients(sources);
   add_gathers(sources);
   add_reductions(sources);
   add_poolings(sources);

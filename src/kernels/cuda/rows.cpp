@@ -6,28 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "kernels/cuda/element_form.h"
 #include "kernels/cuda/prelude.h"
+#include "kernels/cuda/row_reductions.h"
 
 namespace hone::kernels::gpu {
 namespace {
-
-// Sums and maxima over the threads of a row, each of which gets the result. In the order of a tree: the same every time.
-constexpr std::string_view kRowReductions = R"cuda(
-template <typename Combine> HONE_FUNCTION float hone_over_row(float x, Combine combine) {
-#pragma unroll
-  for (int mask = 16; mask > 0; mask >>= 1) x = combine(x, __shfl_xor_sync(0xffffffffu, x, mask));
-  if (kThreads == 32) return x;
-  __shared__ float parts[32];
-  __syncthreads();  // those of the reduction before have been read
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-  __syncthreads();
-  x = parts[0];
-  for (int i = 1; i < kThreads / 32; ++i) x = combine(x, parts[i]);
-  return x;
-}
-struct HoneSum { HONE_FUNCTION float operator()(float a, float b) const { return a + b; } };
-struct HoneMax { HONE_FUNCTION float operator()(float a, float b) const { return hone_max(a, b); } };
-)cuda";
 
 // Columns past the row's end count as what changes no result. HONE_AT(i) is element `i` of those that a thread has.
 constexpr std::string_view kRowPlace = R"cuda(
@@ -96,16 +80,10 @@ constexpr std::string_view kNormBody = R"cuda(
 }
 )cuda";
 
-std::string_view memory_type(DType dtype) { return dtype == DType::kF32 ? "float" : "unsigned short"; }
-
-std::string_view form_name(DType dtype) {
-  return dtype == DType::kF32 ? "HoneIdentity<float>" : dtype == DType::kF16 ? "HoneF16" : "HoneBf16";
-}
-
 }  // namespace
 
 Result<RowKernel> generate_rows(const RowProgram& program) {
-  if (program.dtype != DType::kF32 && program.dtype != DType::kF16 && program.dtype != DType::kBF16)
+  if (!is_element_type(program.dtype))
     return unsupported(fmt::format("rows of {}", dtype_name(program.dtype)));
   if (program.columns < 1 || program.columns > kMostColumns)
     return unsupported(fmt::format("rows of {} elements", program.columns));
@@ -117,13 +95,13 @@ Result<RowKernel> generate_rows(const RowProgram& program) {
   kernel.rows = kernel.threads == 32 ? 4 : 1;
   const int64_t each = (program.columns + kernel.threads - 1) / kernel.threads;
   const bool in_registers = program.columns <= kMostColumnsInRegisters;
-  const std::string_view type = memory_type(program.dtype);
+  const std::string_view type = element_memory(program.dtype);
   std::string text = full_prelude();
   text += fmt::format(
       "constexpr int kColumns = {}, kThreads = {}, kEach = {}, kUnroll = {};\nusing Form = {};\n"
       "#define kPadding {}\nconstexpr bool kLog = {}, kBias = {}, kCentred = {}, kOfChannels = {};\n"
       "#define kEpsilon {:a}f\nconstexpr int kGroups = {}, kPositions = {};\n",
-      program.columns, kernel.threads, each, in_registers ? each : 4, form_name(program.dtype),
+      program.columns, kernel.threads, each, in_registers ? each : 4, element_form(program.dtype),
       norm ? "0.0f" : "hone_float_of_bits(0xff800000u)", program.function == RowFunction::kLogSoftmax,
       program.has_bias, program.function != RowFunction::kRmsNorm,
       program.function == RowFunction::kGroupNorm, static_cast<double>(program.epsilon), program.groups,

@@ -109,11 +109,37 @@ Outputs softmax_cross_entropy(const RefCall& call) {
   return outputs;
 }
 
+// (softmax - one-hot) · what the sample counts.
+Outputs cross_entropy_gradient(const RefCall& call) {
+  HONE_CHECK(expect_inputs(call, 3));
+  const Tensor& scores = call.inputs[0];
+  HONE_CHECK(expect_real(call, scores.dtype()));
+  if (scores.rank() < 2) return bad_call(call, "scores need a batch and a class axis");
+  Shape one_each = scores.shape();
+  one_each[1] = 1;
+  if (call.inputs[1].shape() != one_each || call.inputs[2].shape() != one_each)
+    return bad_call(call, fmt::format("scores {} need classes and numbers {}", shape_text(scores.shape()),
+                                      shape_text(one_each)));
+  const AxisView view = around_axis(scores.shape(), 1);
+  std::vector<double> values = log_probabilities_of(scores);
+  const auto targets = widen<int64_t>(call.inputs[1]);
+  const auto factors = widen<double>(call.inputs[2]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const auto sample =
+        static_cast<std::size_t>(at / (view.extent * view.inner) * view.inner + at % view.inner);
+    const bool is_target = at / view.inner % view.extent == targets[sample];
+    values[i] = (std::exp(values[i]) - (is_target ? 1 : 0)) * factors[sample];
+  }
+  return one(narrow(scores.dtype(), scores.shape(), values));
+}
+
 }  // namespace
 
 void add_loss_kernels(RefTable& table) {
   table.add("NegativeLogLikelihoodLoss", negative_log_likelihood);
   table.add("SoftmaxCrossEntropyLoss", softmax_cross_entropy);
+  table.add("hone.CrossEntropyGradient", cross_entropy_gradient);
 }
 
 }  // namespace hone::kernels::ref

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/window.h"
+#include "kernels/cuda/strided_copy.h"
+#include "runtime/cuda/gpu_launches.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
@@ -151,11 +153,9 @@ class ConvolutionReader {
     form_.x = *x;
     const Shape& shape = form_.desc.w;
     const Tensor* const weights = group_.constant(node().inputs[1]);
-    const bool same_in_both = shape[1] == 1 || spatial_count(shape) == 1;
-    if (form_.desc.channels_last && !same_in_both) {
-      if (weights == nullptr) return "weights that are computed lie as the plain layout has them";
+    form_.repack_w = form_.desc.channels_last && !lies_alike(shape);
+    if (form_.repack_w && weights != nullptr) {
       form_.packed_w = *weights;
-      form_.repack_w = true;
     } else if (w) {
       form_.w = w;
     } else {
@@ -282,6 +282,21 @@ Tensor with_channels_last(const Tensor& weights) {
     }
   }
   return packed;
+}
+
+bool lies_alike(const Shape& weights) { return weights[1] == 1 || spatial_count(weights) == 1; }
+
+std::optional<FilterCopy> filter_copy(const Shape& weights, DType dtype, bool to_channels_last) {
+  const int64_t places = spatial_count(weights);
+  const Shape from =
+      to_channels_last ? Shape{weights[0], weights[1], places} : Shape{weights[0], places, weights[1]};
+  constexpr std::array<int64_t, 3> kSwapped = {0, 2, 1};
+  auto copy = kernels::gpu::generate_strided_copies(
+      std::array{kernels::transpose_copy(dtype_size(dtype), from, kSwapped)});
+  if (!copy.ok()) return std::nullopt;
+  const auto shape = line_of_blocks(copy->blocks, kernels::gpu::kCopyBlock);
+  if (!shape) return std::nullopt;
+  return FilterCopy{std::move(copy->source), *shape};
 }
 
 std::variant<ConvolutionForm, std::string> read_convolution_form(const LowerContext& context,

@@ -7,7 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "cuda/context.h"
 #include "cuda/cudnn_convolution.h"
+#include "cuda/kernel_cache.h"
 
 #include "core/tensor.h"
 #include "graph/capabilities.h"
@@ -21,8 +23,18 @@ struct ConvolutionForm {
   std::optional<std::size_t> w, added, bias;  // nullopt: there is none, or it is packed
   // Brought to the device once, of the result's type; undefined: read from an input, or there is none.
   Tensor packed_w, packed_bias;
-  bool repack_w = false;  // its channels are to lie together first: with_channels_last()
+  bool repack_w =
+      false;  // its channels are to lie together first: with_channels_last(); of an input in each run
 };
+
+// A kernel that brings weights on the device from the plain layout to channels that lie together, or back: from, to.
+struct FilterCopy {
+  cuda::KernelSource source;
+  cuda::LaunchShape shape;
+};
+std::optional<FilterCopy> filter_copy(const Shape& weights, DType dtype, bool to_channels_last);
+// Whether both layouts are the same for such weights.
+bool lies_alike(const Shape& weights);
 
 // K, C, spatial… as K, spatial…, C.
 Tensor with_channels_last(const Tensor& weights);

@@ -23,6 +23,11 @@ CudaDevice::CudaDevice(cuda::ContextPointer context, std::optional<cuda::Library
       name_(fmt::format("cuda:{}", context_->index())),
       profilers_(std::move(profilers)) {}
 
+std::size_t CudaDevice::available() const {
+  const auto room = context_->room();
+  return room.ok() ? room->free : capacity();
+}
+
 Result<std::shared_ptr<cuda::Cupti>> CudaDevice::cupti() {
   const std::lock_guard lock(mutex_);
   if (!cupti_ && !profilers_) cupti_ = not_found("CUPTI is not looked for");

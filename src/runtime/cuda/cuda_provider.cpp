@@ -115,9 +115,11 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_reduction(context, kernels_, found);
       cuda_kernels::lower_pooling(context, kernels_, found);
       cuda_kernels::lower_resize(context, kernels_, found);
+      cuda_kernels::lower_of_training(context, kernels_, found);
     }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
     why_not = cuda_kernels::lower_convolution(context, kernels_, found);
+    if (why_not.empty()) why_not = cuda_kernels::lower_weight_gradient(context, kernels_, found);
     if (why_not.empty()) why_not = cuda_kernels::lower_attention(context, kernels_, found);
     if (kernels_.cache != nullptr) cuda_kernels::lower_own_attention(context, kernels_, found);
   }

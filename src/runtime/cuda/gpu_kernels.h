@@ -39,11 +39,25 @@ void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// What only training steps hold: each of the families that follow.
+void lower_of_training(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_optimizer(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_loss(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_scatter_add(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_batch_norm(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& kernels,
+                               std::vector<Candidate>& found);
+void lower_pooling_gradient(const LowerContext& context, const GpuKernels& kernels,
+                            std::vector<Candidate>& found);
+void lower_random(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // All that a node of a plugin's operator may run by; an error where the plugin has no kernel for it.
 Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, const GpuKernels& kernels);
 // Why there is no candidate for a convolution; empty where there is one, or the node is none.
 std::string lower_convolution(const LowerContext& context, const GpuKernels& kernels,
                               std::vector<Candidate>& found);
+// The same for hone.ConvWeightGradient.
+std::string lower_weight_gradient(const LowerContext& context, const GpuKernels& kernels,
+                                  std::vector<Candidate>& found);
 // Why cuDNN has no candidate for attention, as for a convolution; one of our own may be there.
 std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found);

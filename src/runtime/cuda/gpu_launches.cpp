@@ -23,6 +23,12 @@ class GpuLaunchKernel : public Kernel {
   std::string implementation() const override { return launches_.implementation; }
   std::size_t scratch_bytes() const override { return launches_.scratch_bytes; }
   std::optional<std::size_t> in_place_input() const override { return launches_.in_place; }
+  std::optional<std::size_t> in_place_input_of(std::size_t output) const override {
+    if (output == 0) return launches_.in_place;
+    for (const auto& [result, input] : launches_.more_in_place)
+      if (result == output) return input;
+    return std::nullopt;
+  }
   bool reads(std::size_t input) const override {
     return std::find(launches_.unread.begin(), launches_.unread.end(), input) == launches_.unread.end();
   }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/cuda/gpu_kernels.h"
@@ -41,6 +42,8 @@ struct GpuLaunches {
   std::vector<GpuLaunch> launches = {};  // in this order
   std::vector<std::size_t> unread = {};  // inputs that are known
   std::optional<std::size_t> in_place = {};
+  std::vector<std::pair<std::size_t, std::size_t>> more_in_place =
+      {};  // outputs but the first, and their inputs
   std::size_t scratch_bytes = 0;
   std::string fault = {};  // what is wrong with the data where the fault word says so
 };

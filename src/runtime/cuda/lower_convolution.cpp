@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/cuda/pointwise.h"
+#include "kernels/cuda/strided_copy.h"
 #include "runtime/cuda/convolution_form.h"
 #include "runtime/cuda/gpu_kernels.h"
 #include "runtime/cuda/gpu_launches.h"
@@ -35,7 +36,7 @@ class PackedOperands {
   Result<Addresses> on_device() {
     const std::lock_guard lock(mutex_);
     if (!brought_) {
-      HONE_ASSIGN(w_, bring(repack_ ? with_channels_last(weights_) : weights_));
+      HONE_ASSIGN(w_, bring(repack_ && weights_.defined() ? with_channels_last(weights_) : weights_));
       HONE_ASSIGN(b_, bring(bias_));
       brought_ = true;
     }
@@ -73,7 +74,11 @@ struct GpuConvolutionTraits {
   std::optional<std::size_t> w, added, bias;
   std::vector<std::size_t> unread;
   std::optional<BiasLaunch> bias_launch;  // reads the bias, which the library then does not
+  std::optional<FilterCopy> repack;       // of weights that are computed, into the scratch
+  std::size_t repacked_bytes = 0;
 };
+
+constexpr std::size_t kRepackedAlignment = 256;
 
 class GpuConvolution : public Kernel {
  public:
@@ -84,10 +89,13 @@ class GpuConvolution : public Kernel {
         packed_(std::move(packed)),
         addresses_(addresses),
         graph_(graph),
-        scratch_bytes_(plan->workspace_bytes),
+        repacked_at_((plan->workspace_bytes + kRepackedAlignment - 1) / kRepackedAlignment *
+                     kRepackedAlignment),
+        scratch_bytes_(traits_.repack ? repacked_at_ + traits_.repacked_bytes : plan->workspace_bytes),
         runs_(std::move(graph), std::move(plan)) {}
 
   void add_bias_by(LoadedKernel kernel) { bias_kernel_ = std::move(kernel); }
+  void repack_by(LoadedKernel kernel) { repack_kernel_ = std::move(kernel); }
 
   std::string implementation() const override { return traits_.implementation; }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -100,13 +108,21 @@ class GpuConvolution : public Kernel {
     const auto input = [&](const std::optional<std::size_t>& i, const void* packed) {
       return i ? arguments.inputs[*i] : packed;
     };
+    auto& cuda_queue = static_cast<CudaQueue&>(queue);
     const void* bias = input(traits_.bias, addresses_.bias);
+    const void* w = input(traits_.w, addresses_.w);
+    if (traits_.repack) {
+      const void* repacked = static_cast<const std::byte*>(arguments.scratch) + repacked_at_;
+      std::array<void*, 2> parameters = {&w, &repacked};
+      HONE_CHECK(cuda_queue.launch(repack_kernel_.function, traits_.repack->shape, parameters,
+                                   kernels::gpu::kStridedCopyEntry));
+      w = repacked;
+    }
     const cuda::ConvolutionOperands operands{.x = arguments.inputs[traits_.x],
-                                             .w = input(traits_.w, addresses_.w),
+                                             .w = w,
                                              .added = input(traits_.added, nullptr),
                                              .bias = traits_.bias_launch ? nullptr : bias,
                                              .y = arguments.outputs[0]};
-    auto& cuda_queue = static_cast<CudaQueue&>(queue);
     HONE_CHECK(runs_.run(graph_->operands(operands), arguments.scratch, cuda_queue.stream()));
     if (!traits_.bias_launch) return {};
     void* y = arguments.outputs[0];
@@ -121,9 +137,9 @@ class GpuConvolution : public Kernel {
   std::shared_ptr<PackedOperands> packed_;
   PackedOperands::Addresses addresses_;
   std::shared_ptr<const cuda::Convolution> graph_;
-  std::size_t scratch_bytes_ = 0;
+  std::size_t repacked_at_ = 0, scratch_bytes_ = 0;
   cuda::CudnnRuns runs_;
-  LoadedKernel bias_kernel_;
+  LoadedKernel bias_kernel_, repack_kernel_;
 };
 
 std::optional<BiasLaunch> bias_launch_of(const cuda::ConvolutionDesc& desc) {
@@ -178,6 +194,11 @@ Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, cons
                 load_kernel(kernels, offer.traits.bias_launch->source, hone::kernels::gpu::kPointwiseEntry));
     kernel->add_bias_by(std::move(bias));
   }
+  if (offer.traits.repack) {
+    HONE_ASSIGN(LoadedKernel copy,
+                load_kernel(kernels, offer.traits.repack->source, hone::kernels::gpu::kStridedCopyEntry));
+    kernel->repack_by(std::move(copy));
+  }
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 
@@ -231,8 +252,17 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
                          .added = form.added,
                          .bias = form.bias,
                          .unread = unread_inputs(context, form),
-                         .bias_launch = {}},
+                         .bias_launch = {},
+                         .repack = {},
+                         .repacked_bytes = 0},
               .packed = std::make_shared<PackedOperands>(kernels.device, form)};
+  if (form.w && form.repack_w) {
+    if (kernels.cache == nullptr) return "nothing brings computed weights into its layout";
+    offer.traits.repack = filter_copy(form.desc.w, form.desc.dtype, true);
+    if (!offer.traits.repack) return "no kernel brings its weights into its layout";
+    offer.traits.repacked_bytes =
+        static_cast<std::size_t>(element_count(form.desc.w)) * dtype_size(form.desc.dtype);
+  }
   if (std::string why = judge_form(kernels, form, offer); !why.empty()) return why;
   const std::vector<cuda::CudnnEngine>& engines = offer.judged->engines;
   for (std::size_t i = 0; i < engines.size(); ++i) {

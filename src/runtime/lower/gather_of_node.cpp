@@ -52,7 +52,7 @@ std::optional<NodeGather> gather_of_tuples(const LowerContext& context, std::siz
 
 }  // namespace
 
-std::optional<NodeGather> gather_of_node(const LowerContext& context) {
+std::optional<NodeGather> gather_of_node(const LowerContext& context, std::string_view reduction) {
   const graph::Node& node = context.node;
   const bool axis = node.op == "Gather";
   const bool elements = node.op == "GatherElements" || node.op == "ScatterElements";
@@ -65,7 +65,7 @@ std::optional<NodeGather> gather_of_node(const LowerContext& context) {
   if (context.in_shape(0).empty() || context.in_shape(1).empty() || element_count(context.in_shape(1)) == 0)
     return std::nullopt;
   const bool scatter = node.op.starts_with("Scatter");
-  if (scatter && node.attributes.text("reduction", "none") != "none") return std::nullopt;
+  if (scatter && node.attributes.text("reduction", "none") != reduction) return std::nullopt;
   return elements ? gather_of_elements(context, size) : gather_of_tuples(context, size, scatter);
 }
 

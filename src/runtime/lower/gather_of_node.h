@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "kernels/movement/gather_desc.h"
@@ -12,9 +13,9 @@ namespace hone::runtime {
 
 using NodeGather = std::variant<kernels::GatherDesc, kernels::ElementsDesc, kernels::GatherNDDesc>;
 
-// Of Gather, GatherElements, GatherND, and of ScatterElements and ScatterND that reduce nothing; nullopt for other
-// operators, for elements of no size, and where nothing is read or written.
-std::optional<NodeGather> gather_of_node(const LowerContext& context);
+// Of Gather, GatherElements, GatherND, and of ScatterElements and ScatterND that reduce nothing, or as `reduction` says;
+// nullopt for other operators, for elements of no size, and where nothing is read or written.
+std::optional<NodeGather> gather_of_node(const LowerContext& context, std::string_view reduction = "none");
 
 // What is wrong where an index is out of range.
 std::string index_error(const LowerContext& context);

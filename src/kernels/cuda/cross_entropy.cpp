@@ -1,0 +1,204 @@
+#include "kernels/cuda/cross_entropy.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/cuda/element_form.h"
+#include "kernels/cuda/prelude.h"
+
+namespace hone::kernels::gpu {
+namespace {
+
+constexpr int kStridedThreads = 256;
+
+// The largest score and the sum of exponentials of differences to it: nothing overflows, and one read does.
+constexpr std::string_view kLogSumText = R"cuda(
+struct HoneLogSum { float most, sum; };
+HONE_FUNCTION float hone_scale(float x, float most) { return x == most ? 1.0f : exp(x - most); }
+HONE_FUNCTION HoneLogSum hone_join(HoneLogSum a, HoneLogSum b) {
+  const float most = a.most != a.most || a.most > b.most ? a.most : b.most;
+  return HoneLogSum{most, a.sum * hone_scale(a.most, most) + b.sum * hone_scale(b.most, most)};
+}
+HONE_FUNCTION HoneLogSum hone_nothing() { return HoneLogSum{hone_float_of_bits(0xff800000u), 0.0f}; }
+HONE_FUNCTION void hone_tell(unsigned long long* fault, unsigned long long word) {
+  if (fault) atomicCAS(fault, 0ull, word);
+}
+)cuda";
+
+constexpr std::string_view kLogSumOfSample = R"cuda(
+HONE_FUNCTION HoneLogSum hone_log_sum(const HoneScore* row) {
+  HoneLogSum all = hone_nothing();
+#pragma unroll 4
+  for (int c = hone_first(); c < kClasses; c += kStep)
+    all = hone_join(all, HoneLogSum{HoneForm::held(row[(hone_i64)c * kInner]), 1.0f});
+  return hone_over_sample(all);
+}
+)cuda";
+
+// Samples of neighbouring classes: kStep threads each.
+constexpr std::string_view kRowSample = R"cuda(
+HONE_FUNCTION int hone_first() { return (int)threadIdx.x; }
+HONE_FUNCTION hone_i64 hone_sample() { return (hone_i64)blockIdx.x * blockDim.y + threadIdx.y; }
+HONE_FUNCTION hone_i64 hone_place(hone_i64 sample) { return sample * kClasses; }
+)cuda";
+constexpr std::string_view kRowOverSample = R"cuda(
+HONE_FUNCTION HoneLogSum hone_over_sample(HoneLogSum x) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask >>= 1) {
+    const HoneLogSum other = HoneLogSum{__shfl_xor_sync(0xffffffffu, x.most, mask), __shfl_xor_sync(0xffffffffu, x.sum, mask)};
+    x = hone_join(x, other);
+  }
+  if (kStep == 32) return x;
+  __shared__ HoneLogSum parts[32];
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+  __syncthreads();
+  x = parts[0];
+  for (int i = 1; i < kStep / 32; ++i) x = hone_join(x, parts[i]);
+  return x;
+}
+)cuda";
+
+// A thread a sample; neighbouring threads have neighbouring samples.
+constexpr std::string_view kStridedSample = R"cuda(
+HONE_FUNCTION int hone_first() { return 0; }
+HONE_FUNCTION hone_i64 hone_sample() { return (hone_i64)blockIdx.x * blockDim.x + threadIdx.x; }
+HONE_FUNCTION hone_i64 hone_place(hone_i64 sample) { return sample / kInner * kInner * kClasses + sample % kInner; }
+)cuda";
+constexpr std::string_view kStridedOverSample = R"cuda(
+HONE_FUNCTION HoneLogSum hone_over_sample(HoneLogSum x) { return x; }
+)cuda";
+
+// A warp that has no sample ends as a whole; a block of more threads a sample always has one.
+constexpr std::string_view kLossKernel = R"cuda(
+extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const HoneScore* scores, const HoneTarget* targets,
+    const float* class_weights, HoneLoss* losses, float* weights, HoneScore* shown, unsigned long long* fault,
+    unsigned long long word) {
+  const hone_i64 sample = hone_sample();
+  if (sample >= kSamples) return;
+  const HoneScore* const row = scores + hone_place(sample);
+  float log_sum = 0.0f;
+  if (!kNormalised) {
+    const HoneLogSum all = hone_log_sum(row);
+    log_sum = all.most + log(all.sum);
+  }
+  if (kShows) {
+    HoneScore* const to = shown + hone_place(sample);
+    for (int c = hone_first(); c < kClasses; c += kStep)
+      to[(hone_i64)c * kInner] = HoneForm::stored(HoneForm::held(row[(hone_i64)c * kInner]) - log_sum);
+  }
+  if (hone_first() != 0) return;
+  const hone_i64 target = (hone_i64)targets[sample];
+  float loss = 0.0f, weight = 0.0f;
+  if (!kIgnores || target != kIgnored) {
+    if (target < 0 || target >= kClasses) {
+      hone_tell(fault, word);
+    } else {
+      weight = kWeighted ? class_weights[target] : 1.0f;
+      loss = (log_sum - HoneForm::held(row[target * kInner])) * weight;
+    }
+  }
+  losses[sample] = hone_stored_loss(loss);
+  if (kSums) weights[sample] = weight;
+}
+)cuda";
+
+// One block: the order depends on the number of samples alone.
+constexpr std::string_view kSumKernel = R"cuda(
+extern "C" __global__ void __launch_bounds__(1024, 1) hone_sum_losses(const float* losses, const float* weights, HoneScore* out) {
+  __shared__ float sums[1024], counts[1024];
+  float sum = 0.0f, count = 0.0f;
+#pragma unroll 4
+  for (hone_i64 i = threadIdx.x; i < kSamples; i += 1024) {
+    sum += losses[i];
+    count += weights[i];
+  }
+  sums[threadIdx.x] = sum;
+  counts[threadIdx.x] = count;
+  for (int half = 512; half > 0; half /= 2) {
+    __syncthreads();
+    if ((int)threadIdx.x < half) {
+      sums[threadIdx.x] += sums[threadIdx.x + half];
+      counts[threadIdx.x] += counts[threadIdx.x + half];
+    }
+  }
+  if (threadIdx.x == 0) out[0] = HoneForm::stored(kMean ? sums[0] / counts[0] : sums[0]);
+}
+)cuda";
+
+// A thread reads what it writes before it writes, and all of a sample's have read the sum's terms by then.
+constexpr std::string_view kGradientKernel = R"cuda(
+extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const HoneScore* scores, const HoneTarget* targets,
+    const HoneScore* factors, HoneScore* out) {
+  const hone_i64 sample = hone_sample();
+  if (sample >= kSamples) return;
+  const HoneScore* const row = scores + hone_place(sample);
+  HoneScore* const to = out + hone_place(sample);
+  const HoneLogSum all = hone_log_sum(row);
+  const hone_i64 target = (hone_i64)targets[sample];
+  const float factor = HoneForm::held(factors[sample]);
+#pragma unroll 4
+  for (int c = hone_first(); c < kClasses; c += kStep) {
+    const float p = exp(HoneForm::held(row[(hone_i64)c * kInner]) - all.most) / all.sum;
+    to[(hone_i64)c * kInner] = HoneForm::stored((p - (c == target ? 1.0f : 0.0f)) * factor);
+  }
+}
+)cuda";
+
+std::string cross_entropy_constants(const CrossEntropyProgram& program, int threads, int block) {
+  using Reduction = CrossEntropyProgram::Reduction;
+  const bool sums = program.reduction != Reduction::kNone;
+  const std::string_view memory = element_memory(program.dtype);
+  return fmt::format(
+      "typedef {} HoneScore;\ntypedef {} HoneForm;\ntypedef {} HoneTarget;\ntypedef {} HoneLoss;\n"
+      "HONE_FUNCTION HoneLoss hone_stored_loss(float x) {{ return {}; }}\n"
+      "constexpr int kClasses = {}, kStep = {}, kBlock = {};\nconstexpr hone_i64 kInner = {}, kSamples = {}, "
+      "kIgnored = {};\n"
+      "constexpr bool kNormalised = {}, kWeighted = {}, kShows = {}, kIgnores = {}, kSums = {}, kMean = "
+      "{};\n",
+      memory, element_form(program.dtype), program.target == DType::kI32 ? "int" : "hone_i64",
+      sums ? "float" : memory, sums ? "x" : "HoneForm::stored(x)", program.classes, threads, block,
+      program.inner, program.outer * program.inner, program.ignored.value_or(0), program.normalised,
+      program.weighted, program.shows, program.ignored.has_value(), sums,
+      program.reduction == Reduction::kMean);
+}
+
+}  // namespace
+
+Result<CrossEntropyKernel> generate_cross_entropy(const CrossEntropyProgram& program) {
+  if (!is_element_type(program.dtype))
+    return unsupported(fmt::format("cross entropy of {}", dtype_name(program.dtype)));
+  if (program.target != DType::kI64 && program.target != DType::kI32)
+    return unsupported(fmt::format("classes of {}", dtype_name(program.target)));
+  constexpr int64_t kMostClasses = int64_t{1} << 30;  // counted in 32 bits
+  const int64_t samples = program.outer * program.inner;
+  if (program.classes < 1 || program.classes > kMostClasses || samples < 1)
+    return unsupported("cross entropy of so many classes and samples");
+  const bool rows = program.inner == 1;
+  CrossEntropyKernel kernel;
+  if (rows) {
+    const auto wanted = std::bit_ceil(static_cast<uint64_t>((program.classes + 7) / 8));
+    kernel.threads_x = static_cast<int>(std::clamp<uint64_t>(wanted, 32, 1024));
+    kernel.threads_y = kernel.threads_x == 32 ? 4 : 1;
+    kernel.blocks = (samples + kernel.threads_y - 1) / kernel.threads_y;
+  } else {
+    kernel.threads_x = kStridedThreads;
+    kernel.threads_y = 1;
+    kernel.blocks = (samples + kStridedThreads - 1) / kStridedThreads;
+  }
+  std::string text(kBasePrelude);
+  text += cross_entropy_constants(program, rows ? kernel.threads_x : 1, kernel.threads_x * kernel.threads_y);
+  text += rows ? kRowSample : kStridedSample;
+  text += kLogSumText;
+  text += rows ? kRowOverSample : kStridedOverSample;
+  text += kLogSumOfSample;
+  const bool gradient = program.kind == CrossEntropyProgram::Kind::kGradient;
+  text += gradient ? kGradientKernel : kLossKernel;
+  if (!gradient && program.reduction != CrossEntropyProgram::Reduction::kNone) text += kSumKernel;
+  kernel.source = {.name = "cross_entropy.cu", .text = std::move(text), .options = {"--fmad=false"}};
+  return kernel;
+}
+
+}  // namespace hone::kernels::gpu

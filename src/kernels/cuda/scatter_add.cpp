@@ -1,0 +1,170 @@
+#include "kernels/cuda/scatter_add.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/cuda/element_form.h"
+#include "kernels/cuda/gather_plan.h"
+
+namespace hone::kernels::gpu {
+namespace {
+
+constexpr int64_t kMostSortedInTile = 2048;  // keys: 16 KiB of shared memory
+constexpr int64_t kMostSorted = int64_t{1} << 24;
+constexpr int64_t kPieceOfPlace = 64;  // updates that one thread adds up
+
+// Place and number of an update in one word, so that no two are equal: their order is the same however they are sorted.
+constexpr std::string_view kSortKernels = R"cuda(
+typedef unsigned long long HoneKey;
+constexpr HoneKey kNoKey = ~0ull;
+
+extern "C" __global__ void __launch_bounds__(256, 1) hone_keys(const HoneIndex* indices, HoneKey* keys,
+    unsigned long long* fault, unsigned long long word) {
+  const hone_i64 item = hone_thread();
+  if (item >= kSorted) return;
+  HoneKey key = kNoKey;
+  if (item < kItems) {
+    const hone_i64 place = hone_place(indices, item);
+    if (place >= 0) key = (HoneKey)place << 32 | (HoneKey)item;
+    else hone_tell(fault, word);
+  }
+  keys[item] = key;
+}
+
+// Batcher's bitonic network. Keys whose number lacks the bit `run` rise, the others fall.
+HONE_FUNCTION void hone_exchange(HoneKey& low, HoneKey& high, bool rises) {
+  if ((low > high) == rises) {
+    const HoneKey other = low;
+    low = high;
+    high = other;
+  }
+}
+HONE_FUNCTION void hone_merge_in_tile(HoneKey* tile, int from, hone_i64 begin, hone_i64 run) {
+  for (int distance = from; distance > 0; distance /= 2) {
+    __syncthreads();
+    const int at = (int)threadIdx.x / distance * 2 * distance + (int)threadIdx.x % distance;
+    hone_exchange(tile[at], tile[at + distance], ((begin + at) & run) == 0);
+  }
+}
+extern "C" __global__ void __launch_bounds__(kTile / 2, 1) hone_sort_tiles(HoneKey* keys) {
+  __shared__ HoneKey tile[kTile];
+  const hone_i64 begin = (hone_i64)blockIdx.x * kTile;
+  const int t = (int)threadIdx.x;
+  tile[t] = keys[begin + t];
+  tile[t + kTile / 2] = keys[begin + t + kTile / 2];
+  for (int run = 2; run <= kTile; run *= 2) hone_merge_in_tile(tile, run / 2, begin, run);
+  __syncthreads();
+  keys[begin + t] = tile[t];
+  keys[begin + t + kTile / 2] = tile[t + kTile / 2];
+}
+extern "C" __global__ void __launch_bounds__(256, 1) hone_sort_step(HoneKey* keys, hone_i64 distance, hone_i64 run) {
+  const hone_i64 pair = hone_thread();
+  if (pair >= kSorted / 2) return;
+  const hone_i64 at = pair / distance * 2 * distance + pair % distance;
+  HoneKey low = keys[at], high = keys[at + distance];
+  hone_exchange(low, high, (at & run) == 0);
+  keys[at] = low;
+  keys[at + distance] = high;
+}
+extern "C" __global__ void __launch_bounds__(kTile / 2, 1) hone_merge_tiles(HoneKey* keys, hone_i64 run) {
+  __shared__ HoneKey tile[kTile];
+  const hone_i64 begin = (hone_i64)blockIdx.x * kTile;
+  const int t = (int)threadIdx.x;
+  tile[t] = keys[begin + t];
+  tile[t + kTile / 2] = keys[begin + t + kTile / 2];
+  hone_merge_in_tile(tile, kTile / 2, begin, run);
+  __syncthreads();
+  keys[begin + t] = tile[t];
+  keys[begin + t + kTile / 2] = tile[t + kTile / 2];
+}
+)cuda";
+
+// A piece begins where a place's updates begin, and at every kPiece-th key. The first of a place is added to the result, the
+// others are left to be joined.
+constexpr std::string_view kAddKernels = R"cuda(
+HONE_FUNCTION hone_i64 hone_place_of(HoneKey key) { return (hone_i64)(key >> 32); }
+
+extern "C" __global__ void __launch_bounds__(256, 1) hone_add_pieces(const HoneElement* updates, const HoneKey* keys,
+    HoneElement* out, float* partial) {
+  const hone_i64 at = (hone_i64)blockIdx.x * blockDim.y + threadIdx.y;
+  const hone_i64 column = (hone_i64)blockIdx.y * blockDim.x + threadIdx.x;
+  if (at >= kItems || column >= kSlice || keys[at] == kNoKey) return;
+  const hone_i64 place = hone_place_of(keys[at]);
+  const bool begins = at == 0 || hone_place_of(keys[at - 1]) != place;
+  if (!begins && at % kPiece != 0) return;
+  hone_i64 end = (at / kPiece + 1) * kPiece;
+  if (end > kItems) end = kItems;
+  float sum = 0.0f;
+  for (hone_i64 k = at; k < end; ++k) {
+    const HoneKey key = keys[k];
+    if (hone_place_of(key) != place) break;
+    sum += HoneForm::held(updates[(hone_i64)(key & 0xffffffffull) * kSlice + column]);
+  }
+  if (begins) {
+    HoneElement* const to = out + place * kSlice + column;
+    *to = HoneForm::stored(HoneForm::held(*to) + sum);
+  } else {
+    partial[at / kPiece * kSlice + column] = sum;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) hone_join_pieces(const HoneKey* keys, const float* partial, HoneElement* out) {
+  const hone_i64 at = (hone_i64)blockIdx.x * blockDim.y + threadIdx.y;
+  const hone_i64 column = (hone_i64)blockIdx.y * blockDim.x + threadIdx.x;
+  if (at >= kItems || column >= kSlice || keys[at] == kNoKey) return;
+  const hone_i64 place = hone_place_of(keys[at]);
+  if (at > 0 && hone_place_of(keys[at - 1]) == place) return;
+  hone_i64 k = (at / kPiece + 1) * kPiece;
+  if (k >= kItems || hone_place_of(keys[k]) != place) return;
+  HoneElement* const to = out + place * kSlice + column;
+  float sum = HoneForm::held(*to);
+  for (; k < kItems && hone_place_of(keys[k]) == place; k += kPiece) sum += partial[k / kPiece * kSlice + column];
+  *to = HoneForm::stored(sum);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) hone_zero(HoneElement* out) {
+  const hone_i64 e = hone_thread();
+  if (e < kPlaces * kSlice) out[e] = HoneForm::stored(0.0f);
+}
+)cuda";
+
+}  // namespace
+
+Result<ScatterAddKernels> generate_scatter_add(const GatherForm& form, DType dtype) {
+  if (!is_element_type(dtype)) return unsupported(fmt::format("a scatter that adds {}", dtype_name(dtype)));
+  HONE_ASSIGN(const GatherPlan plan, checked_plan(form));
+  constexpr int64_t kMostPlaces =
+      0xffffffff;                            // a place beside a number in one word, and the word that is none
+  constexpr int64_t kMostPieceRows = 65535;  // of a grid's y
+  const int64_t slice = plan.run / static_cast<int64_t>(dtype_size(dtype));
+  ScatterAddKernels kernels;
+  kernels.sorted =
+      std::max<int64_t>(64, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan.items))));
+  kernels.tile = std::min(kernels.sorted, kMostSortedInTile);
+  kernels.piece_threads_x =
+      static_cast<int>(std::min<uint64_t>(32, std::bit_ceil(static_cast<uint64_t>(slice))));
+  kernels.piece_threads_y = kGatherBlock / kernels.piece_threads_x;
+  kernels.piece_blocks_x = (plan.items + kernels.piece_threads_y - 1) / kernels.piece_threads_y;
+  kernels.piece_blocks_y = (slice + kernels.piece_threads_x - 1) / kernels.piece_threads_x;
+  if (kernels.sorted > kMostSorted || plan.places >= kMostPlaces || kernels.piece_blocks_y > kMostPieceRows)
+    return unsupported("a scatter of so many updates");
+  kernels.partial_bytes =
+      static_cast<std::size_t>((plan.items + kPieceOfPlace - 1) / kPieceOfPlace * slice) * 4;
+  kernels.key_blocks = gather_blocks(kernels.sorted);
+  kernels.step_blocks = gather_blocks(kernels.sorted / 2);
+  kernels.zero_blocks = gather_blocks(plan.places * slice);
+  std::string text = gather_prelude(plan, units_of(plan));
+  text += fmt::format(
+      "typedef {} HoneElement;\ntypedef {} HoneForm;\n"
+      "constexpr hone_i64 kSorted = {}, kSlice = {}, kPiece = {};\nconstexpr int kTile = {};\n",
+      element_memory(dtype), element_form(dtype), kernels.sorted, slice, kPieceOfPlace, kernels.tile);
+  text += kSortKernels;
+  text += kAddKernels;
+  kernels.source = {.name = "scatter_add.cu", .text = std::move(text), .options = {"--fmad=false"}};
+  return kernels;
+}
+
+}  // namespace hone::kernels::gpu

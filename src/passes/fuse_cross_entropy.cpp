@@ -1,0 +1,86 @@
+#include "passes/fuse_cross_entropy.h"
+
+#include <algorithm>
+
+#include "passes/rewrite.h"
+
+namespace hone::passes {
+namespace {
+
+// The operator that would take the scatter's place, and what it needs no more.
+struct FoundGradient {
+  Node node;
+  std::vector<NodeId> replaced;  // the product and the scatter
+};
+
+bool is_axis_of_classes(const GraphBuilder& builder, const Node& node, ValueId scores, int64_t otherwise) {
+  const graph::TensorType& type = builder.type(scores);
+  const auto axis =
+      normalize_axis(node.attributes.integer("axis", otherwise), type.has_rank() ? type.rank() : 0);
+  return axis.ok() && *axis == 1;
+}
+
+// ScatterElements(softmax(scores) · factor, target, -factor), adding along the classes.
+std::optional<FoundGradient> find_gradient(const GraphBuilder& builder, NodeId scatter) {
+  const Node& adds = builder.node(scatter);
+  if (adds.attributes.text("reduction", "none") != "add") return std::nullopt;
+  const auto product = produced_by(builder, adds.inputs[0], "Mul");
+  const auto negated = produced_by(builder, adds.inputs[2], "Neg");
+  if (!product || !negated || !only_reader(builder, adds.inputs[0])) return std::nullopt;
+  const ValueId factor = builder.node(*negated).inputs[0];
+  const auto softmax_value = other_operand(builder.node(*product), factor);
+  if (!softmax_value) return std::nullopt;
+  const auto softmax = produced_by(builder, *softmax_value, "Softmax");
+  if (!softmax) return std::nullopt;
+  const ValueId scores = builder.node(*softmax).inputs[0];
+  if (!is_axis_of_classes(builder, builder.node(*softmax), scores, -1) ||
+      !is_axis_of_classes(builder, adds, scores, 0))
+    return std::nullopt;
+  FoundGradient found{Node(), {*product, scatter}};
+  found.node.op = "hone.CrossEntropyGradient";
+  found.node.name = adds.name;
+  found.node.inputs = {scores, adds.inputs[1], factor};
+  found.node.outputs = adds.outputs;
+  return found;
+}
+
+// Whether the operator takes these, and the target has a kernel for it by itself.
+bool has_kernel(const GraphBuilder& builder, const Node& node, const Target& target) {
+  if (!target.runs) return false;
+  std::vector<const graph::Value*> inputs;
+  std::vector<graph::TensorType> types;
+  for (const ValueId input : node.inputs) {
+    inputs.push_back(&builder.value(input));
+    types.push_back(builder.type(input));
+  }
+  const std::vector<std::string> names{builder.value(node.outputs[0]).name};
+  const auto alone = graph_of_one(node, inputs, types, names);
+  return alone.ok() && !alone->nodes().empty() && target.runs(*alone, alone->nodes()[0]);
+}
+
+}  // namespace
+
+Result<PassOutcome> fuse_cross_entropy(const graph::Graph& graph, const PassContext& context) {
+  PassOutcome outcome;
+  GraphBuilder builder(graph);
+  for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    if (graph.nodes()[i].op != "ScatterElements") continue;
+    const auto found = find_gradient(builder, NodeId{i});
+    if (!found) continue;
+    if (!has_kernel(builder, found->node, context.target)) {
+      outcome.missed.push_back(
+          {found->node.name, "the target has no kernel for the gradient of a cross entropy"});
+      continue;
+    }
+    builder.replacing(found->replaced);
+    const ValueId made = builder.add("hone.CrossEntropyGradient", found->node.inputs, {},
+                                     builder.value(found->node.outputs[0]).name);
+    builder.replace_all_uses(found->node.outputs[0], made);
+    builder.erase(NodeId{i});
+    outcome.done.push_back({found->node.name, "in one trip over the scores"});
+  }
+  HONE_ASSIGN(outcome.graph, std::move(builder).finish());
+  return outcome;
+}
+
+}  // namespace hone::passes

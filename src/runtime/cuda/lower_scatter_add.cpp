@@ -1,0 +1,110 @@
+// ScatterElements and ScatterND that add: generated kernels (kernels/cuda/scatter_add.h), the same sums in the same order every
+// time. An index out of range is an error of the run, told by the plan's fault word.
+#include <algorithm>
+#include <array>
+
+#include "kernels/cuda/scatter_add.h"
+#include "kernels/cuda/strided_copy.h"
+#include "runtime/cuda/gpu_launches.h"
+#include "runtime/lower/gather_of_node.h"
+
+namespace hone::runtime::cuda_kernels {
+namespace {
+
+namespace gpu = hone::kernels::gpu;
+
+constexpr std::size_t kScatteredData = 0, kScatteredIndices = 1, kScatteredUpdates = 2;  // inputs
+
+// The gradient of a gather adds to nothing.
+bool adds_to_zeros(const LowerContext& context) {
+  const Tensor* const data = context.constant(kScatteredData);
+  if (data == nullptr) return false;
+  const auto* const bytes = static_cast<const unsigned char*>(data->data());
+  return std::all_of(bytes, bytes + data->bytes(), [](unsigned char byte) { return byte == 0; });
+}
+
+// Where the result begins: a copy of the data, or zeros without reading them.
+bool begin_sums(const LowerContext& context, const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
+  if (adds_to_zeros(context)) {
+    const auto zeroing = line_of_blocks(kernels.zero_blocks, gpu::kGatherBlock);
+    if (!zeroing) return false;
+    launches.unread = {kScatteredData};
+    launches.launches.push_back({kernels.source, gpu::kZeroEntry, *zeroing, {output_parameter(0)}});
+    return true;
+  }
+  const Shape flat{element_count(context.out_shape())};
+  auto copy = gpu::generate_strided_copies(
+      std::array{hone::kernels::expand_copy(dtype_size(context.in(kScatteredData).dtype), flat, flat)});
+  if (!copy.ok()) return false;
+  const auto copying = line_of_blocks(copy->blocks, gpu::kCopyBlock);
+  if (!copying) return false;
+  launches.launches.push_back({std::move(copy->source),
+                               gpu::kStridedCopyEntry,
+                               *copying,
+                               {input_parameter(kScatteredData), output_parameter(0)}});
+  return true;
+}
+
+constexpr GpuParameter kScatterKeys{GpuParameter::Kind::kScratch, 0};
+GpuParameter integer_parameter(int64_t number) { return {GpuParameter::Kind::kInteger, number}; }
+
+bool sort_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
+  const auto keys = line_of_blocks(kernels.key_blocks, gpu::kGatherBlock);
+  const auto tiles = line_of_blocks(kernels.sorted / kernels.tile, static_cast<int>(kernels.tile / 2));
+  const auto steps = line_of_blocks(kernels.step_blocks, gpu::kGatherBlock);
+  if (!keys || !tiles || !steps) return false;
+  launches.launches.push_back({kernels.source,
+                               gpu::kScatterKeysEntry,
+                               *keys,
+                               {input_parameter(kScatteredIndices),
+                                kScatterKeys,
+                                {GpuParameter::Kind::kFault, 0},
+                                {GpuParameter::Kind::kFaultWord, 1}}});
+  launches.launches.push_back({kernels.source, gpu::kSortTilesEntry, *tiles, {kScatterKeys}});
+  for (int64_t run = 2 * kernels.tile; run <= kernels.sorted; run *= 2) {
+    for (int64_t distance = run / 2; distance >= kernels.tile; distance /= 2)
+      launches.launches.push_back({kernels.source,
+                                   gpu::kSortStepEntry,
+                                   *steps,
+                                   {kScatterKeys, integer_parameter(distance), integer_parameter(run)}});
+    launches.launches.push_back(
+        {kernels.source, gpu::kMergeTilesEntry, *tiles, {kScatterKeys, integer_parameter(run)}});
+  }
+  return true;
+}
+
+bool add_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
+  auto shape = line_of_blocks(kernels.piece_blocks_x, kernels.piece_threads_x);
+  if (!shape) return false;
+  shape->grid[1] = static_cast<unsigned>(kernels.piece_blocks_y);
+  shape->block[1] = static_cast<unsigned>(kernels.piece_threads_y);
+  const GpuParameter partial{GpuParameter::Kind::kScratch, kernels.sorted * 8};
+  launches.launches.push_back(
+      {kernels.source,
+       gpu::kAddPiecesEntry,
+       *shape,
+       {input_parameter(kScatteredUpdates), kScatterKeys, output_parameter(0), partial}});
+  launches.launches.push_back(
+      {kernels.source, gpu::kJoinPiecesEntry, *shape, {kScatterKeys, partial, output_parameter(0)}});
+  return true;
+}
+
+}  // namespace
+
+void lower_scatter_add(const LowerContext& context, const GpuKernels& kernels,
+                       std::vector<Candidate>& found) {
+  if (!context.node.op.starts_with("Scatter")) return;
+  const auto scatter = gather_of_node(context, "add");
+  if (!scatter) return;
+  auto generated = gpu::generate_scatter_add(*scatter, context.in(kScatteredData).dtype);
+  if (!generated.ok()) return;
+  GpuLaunches launches{.implementation = "hone scatter-add (CUDA)"};
+  launches.scratch_bytes = static_cast<std::size_t>(generated->sorted) * 8 + generated->partial_bytes;
+  launches.fault = index_error(context);
+  if (!begin_sums(context, *generated, launches) || !sort_updates(*generated, launches) ||
+      !add_updates(*generated, launches))
+    return;
+  offer_launches(kernels, "hone scatter-add", std::move(launches), found);
+}
+
+}  // namespace hone::runtime::cuda_kernels

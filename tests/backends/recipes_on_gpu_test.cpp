@@ -1,0 +1,101 @@
+// The steps of the recipes that ship, on the CUDA provider, without a GPU: which operators it has kernels for.
+#include <map>
+
+#include "cuda/testing/described_gpus.h"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/testing/source_folder.h"
+#include "lab/prepared.h"
+#include "lab/training/program.h"
+#include "lab/training/session.h"
+#include "runtime/testing/providers.h"
+
+namespace hone {
+namespace {
+
+using ::testing::IsEmpty;
+
+struct ShippedRecipe {
+  const char* name;
+  std::vector<data::Field> fields;     // of its data, which do not ship with it
+  std::vector<std::string> overrides;  // what is only large
+};
+
+std::vector<data::Field> tokens(int64_t length) {
+  return {{"tokens", DType::kI64, {length}}, {"next", DType::kI64, {length}}};
+}
+std::vector<data::Field> pictures(int64_t size) {
+  return {{"image", DType::kF32, {3, size, size}}, {"label", DType::kI64, {}}};
+}
+
+std::vector<ShippedRecipe> shipped_recipes() {
+  return {{"cells_unet", {{"image", DType::kF32, {1, 64, 64}}, {"mask", DType::kF32, {1, 64, 64}}}, {}},
+          {"digits_cnn", {{"image", DType::kF32, {1, 28, 28}}, {"label", DType::kI64, {}}}, {}},
+          {"gpt2_tiny", tokens(64), {}},
+          {"gpt2_124m",
+           tokens(1024),
+           {"data.path=/", "model.sizes.layers=2", "model.sizes.vocabulary=2048", "train.batch=2",
+            "train.accumulate=2"}},
+          {"resnet50", pictures(224), {"data.path=/", "train.batch=16", "train.accumulate=2"}},
+          {"vit_b16",
+           pictures(224),
+           {"data.path=/", "model.sizes.layers=2", "train.batch=16", "train.accumulate=2"}}};
+}
+
+class RecipesOnGpu : public ::testing::TestWithParam<ShippedRecipe> {};
+
+// As optimised for it: training and judging.
+TEST_P(RecipesOnGpu, NeedNoReference) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  const auto recipe = model::read_recipe(
+      source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name), GetParam().overrides);
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  const auto program = lab::make_program(*recipe, GetParam().fields, 10, 4);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto graphs = lab::optimised_graphs(*program, *provider);
+  ASSERT_TRUE(graphs.ok()) << graphs.error().message;
+  std::map<std::string, int> without;
+  for (const graph::Graph* graph : {&graphs->step, &graphs->evaluation}) {
+    for (const graph::Node& node : graph->nodes()) {
+      if (provider->runs(*graph, node)) continue;
+      std::string types;
+      for (const graph::ValueId input : node.inputs)
+        types += " " + (input.valid() ? graph->type(input).text() : std::string("none"));
+      ++without[node.op + types.substr(0, 300) + " " + node.attributes.text("reduction", "")];
+    }
+  }
+  EXPECT_THAT(without, IsEmpty());
+}
+
+// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: convolutions by weights that are
+// computed, and gradients of weights.
+TEST_P(RecipesOnGpu, HaveKernelsOfNvidiasForTheirConvolutions) {
+  const auto cudnn = cuda::testing::real_cudnn_for(cuda::testing::kH100);
+  if (cudnn == nullptr) return;
+  const cuda::ContextPointer context = cuda::testing::fake_context();
+  runtime::cuda_kernels::GpuKernels kernels{.device = std::make_shared<runtime::CudaDevice>(context),
+                                            .cache = cuda::testing::kernels_of_the_host(),
+                                            .products = cuda::testing::fake_products(context)};
+  kernels.cudnn = std::make_shared<runtime::JudgedGraphs>(cudnn);
+  const runtime::CudaProvider provider(std::move(kernels));
+  const auto recipe = model::read_recipe(
+      source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name), GetParam().overrides);
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  const auto program = lab::make_program(*recipe, GetParam().fields, 10, 4);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto step = lab::optimise(program->step, provider, {});
+  ASSERT_TRUE(step.ok()) << step.error().message;
+  for (const graph::Node& node : step->nodes()) {
+    const bool convolves = graph::is_group(node, graph::GroupKind::kConvolution) || node.op == "Conv" ||
+                           node.op == "ConvTranspose" || node.op == "hone.ConvWeightGradient";
+    EXPECT_TRUE(!convolves || provider.runs(*step, node)) << node.op << " " << node.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace hone

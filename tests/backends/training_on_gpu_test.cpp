@@ -1,0 +1,430 @@
+// What only training steps hold, on a GPU against the reference: updates, batch statistics, gradients, losses, scatters that
+// add, random numbers. Without a GPU the generated kernels run on the host, thread by thread; results are poisoned before.
+#include <cstring>
+
+#include "tests/backends/compare.h"
+#include "tests/backends/convolution_cases.h"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/plan.h"
+#include "runtime/testing/providers.h"
+
+namespace hone::backends {
+namespace {
+
+using graph::GraphBuilder;
+using graph::kNoValue;
+using graph::ValueId;
+using ::testing::HasSubstr;
+using Values = std::vector<ValueId>;
+
+class TrainingOnGpu : public ::testing::TestWithParam<const char*> {
+ protected:
+  CompareOptions options(double tolerance = 4e-6) const {
+    CompareOptions options;
+    options.provider = provider_;
+    options.tolerance = tolerance;
+    return options;
+  }
+  void compare(const Build& build, double tolerance = 4e-6) {
+    compare_all_kernels(build, options(tolerance));
+  }
+
+  const std::shared_ptr<const runtime::Provider> provider_ = runtime::testing::provider_named(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(All, TrainingOnGpu, ::testing::Values(runtime::testing::kCudaOnHost),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Gpu, TrainingOnGpu, ::testing::ValuesIn(runtime::testing::gpu_providers()));
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TrainingOnGpu);
+
+constexpr DType kFloats[] = {DType::kF32, DType::kF16, DType::kBF16};
+double tolerance_of(DType dtype) { return dtype == DType::kF32 ? 4e-6 : dtype == DType::kF16 ? 1e-3 : 8e-3; }
+
+// Buffers that kernels may overwrite, in a layout.
+ValueId overwritable(GraphBuilder& b, const std::string& name, DType dtype, const Shape& shape,
+                     bool channels_last = false) {
+  const ValueId value = b.add("Neg", {input_of(b, name, dtype, shape)});
+  return channels_last ? reorder(b, value, "channels_last") : value;
+}
+Values plain_outputs(GraphBuilder& b, Values outputs, bool channels_last) {
+  if (channels_last) outputs[0] = reorder(b, outputs[0], "plain");
+  return outputs;
+}
+
+// --- updates ---
+
+// More tensors than one launch takes, around a load's and a block's size, and empty ones.
+std::vector<Shape> tensors_of_an_update() {
+  std::vector<Shape> shapes = {{3}, {1, 16}, {0, 4}, {31, 65}, {1}, {2048}, {2049}, {5, 1024}};
+  for (int64_t i = 0; i < 50; ++i) shapes.push_back({i % 7 + 1});
+  return shapes;
+}
+
+Values groups_of(GraphBuilder& b, Values inputs, int groups, DType gradient) {
+  const std::vector<Shape> shapes = tensors_of_an_update();
+  for (int group = 0; group < groups; ++group)
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      inputs.push_back(
+          input_of(b, fmt::format("x{}_{}", group, i), group == 1 ? gradient : DType::kF32, shapes[i]));
+  return inputs;
+}
+
+TEST_P(TrainingOnGpu, UpdatesByAdamWAgree) {
+  CompareOptions positive = options();
+  positive.low = 0;  // second moments are sums of squares
+  for (const int64_t updates : {int64_t{0}, int64_t{1}, int64_t{100000}}) {
+    const DType gradient = kFloats[updates % 3];
+    compare_all_kernels(
+        [&](GraphBuilder& b) {
+          const Values scalars = {scalar(b, 0.1F), b.constant("updates", Tensor::scalar_i64(updates)),
+                                  updates == 1 ? kNoValue : scalar(b, 0.5F)};
+          return b.add_many("hone.AdamW", groups_of(b, scalars, 4, gradient),
+                            tensors_of_an_update().size() * 3, {{"epsilon", 1e-4F}});
+        },
+        positive);
+  }
+}
+
+TEST_P(TrainingOnGpu, UpdatesByGradientDescentAgree) {
+  for (const int form : {0, 1, 2, 3}) {
+    const float momentum = form == 0 ? 0.0F : 0.9F;
+    compare([&](GraphBuilder& b) {
+      const Values scalars = {scalar(b, 0.1F), form % 2 == 0 ? kNoValue : scalar(b, 0.5F)};
+      return b.add_many("hone.Sgd", groups_of(b, scalars, form == 0 ? 2 : 3, DType::kF32),
+                        tensors_of_an_update().size() * (form == 0 ? 1 : 2),
+                        {{"momentum", momentum},
+                         {"nesterov", int64_t{form == 3 ? 1 : 0}},
+                         {"weight_decay", form == 2 ? 0.0F : 0.01F}});
+    });
+  }
+}
+
+// --- normalisations ---
+
+const std::vector<Shape> kBatches = {{5, 6},          {2, 6, 33},    {3, 6, 5, 8},
+                                     {1, 6, 1, 4000}, {2, 70, 4, 3}, {40, 3, 20, 20}};
+
+TEST_P(TrainingOnGpu, BatchStatisticsAgree) {
+  int turn = 0;
+  for (const Shape& shape : kBatches) {
+    for (const bool last : {false, true}) {
+      if (last && shape.size() != 4) continue;
+      const DType dtype = kFloats[turn++ % 3];
+      SCOPED_TRACE(fmt::format("{} {} {}", shape_text(shape), last, dtype_name(dtype)));
+      const Shape channels{shape[1]};
+      compare(
+          [&](GraphBuilder& b) {
+            const Values inputs = {overwritable(b, "x", dtype, shape, last), f32_constant(b, channels),
+                                   f32_constant(b, channels, 2), f32_input(b, "m", channels),
+                                   f32_input(b, "v", channels)};
+            return plain_outputs(b,
+                                 b.add_many("BatchNormalization", inputs, 3,
+                                            {{"training_mode", int64_t{1}}, {"momentum", 0.7F}}),
+                                 last);
+          },
+          tolerance_of(dtype));
+    }
+  }
+}
+
+// The mean of an image is a hundred times its deviation: what is summed must not lose that.
+TEST_P(TrainingOnGpu, BatchStatisticsKeepTheirDigitsWhereTheMeanIsLarge) {
+  CompareOptions far = options(3e-5);
+  far.low = 99;
+  far.high = 101;
+  for (const bool last : {false, true})
+    compare_all_kernels(
+        [&](GraphBuilder& b) {
+          const ValueId x = f32_input(b, "x", {4, 6, 30, 20});
+          const ValueId image = last ? reorder(b, x, "channels_last") : x;
+          const Values inputs = {image, f32_constant(b, {6}), f32_constant(b, {6}, 2),
+                                 f32_constant(b, {6}, 3), f32_constant(b, {6}, 4)};
+          return plain_outputs(
+              b, b.add_many("BatchNormalization", inputs, 3, {{"training_mode", int64_t{1}}}), last);
+        },
+        far);
+}
+
+TEST_P(TrainingOnGpu, GradientsOfBatchNormalizationAgree) {
+  int turn = 0;
+  for (const Shape& shape : kBatches) {
+    for (const int form : {0, 1, 2, 3}) {
+      const bool last = form % 2 != 0, relu = form > 1;
+      if (last && shape.size() != 4) continue;
+      const DType dtype = kFloats[turn++ % 3];
+      SCOPED_TRACE(fmt::format("{} {} {}", shape_text(shape), form, dtype_name(dtype)));
+      compare(
+          [&](GraphBuilder& b) {
+            Values inputs = {overwritable(b, "g", dtype, shape, last),
+                             overwritable(b, "x", dtype, shape, last), f32_constant(b, {shape[1]})};
+            if (relu) inputs.push_back(overwritable(b, "y", dtype, shape, last));
+            return plain_outputs(
+                b, b.add_many("hone.BatchNormalizationGradient", inputs, 3, {{"epsilon", 0.1F}}), last);
+          },
+          2 * tolerance_of(dtype));
+    }
+  }
+}
+
+TEST_P(TrainingOnGpu, GradientsOfLayerNormalizationAgree) {
+  int turn = 0;
+  for (const Shape& shape :
+       {Shape{5, 6}, Shape{2, 7, 33}, Shape{300, 5, 2, 3}, Shape{9, 768}, Shape{3, 4096}}) {
+    const DType dtype = kFloats[turn++ % 3];
+    SCOPED_TRACE(shape_text(shape));
+    const bool deep = shape.size() == 4;
+    compare(
+        [&](GraphBuilder& b) {
+          const Values inputs = {overwritable(b, "g", dtype, shape), overwritable(b, "x", dtype, shape),
+                                 typed_constant(b, dtype, deep ? Shape{2, 3} : Shape{shape.back()})};
+          return b.add_many("hone.LayerNormalizationGradient", inputs, 3,
+                            {{"axis", int64_t{deep ? -2 : -1}}, {"epsilon", 0.1F}});
+        },
+        2 * tolerance_of(dtype));
+  }
+}
+
+// --- pooling ---
+
+TEST_P(TrainingOnGpu, GradientsOfPoolingAgree) {
+  struct Pool {
+    Shape in, out;
+    Attributes attributes;
+  };
+  const std::vector<Pool> pools = {
+      {{2, 5, 12, 12}, {2, 5, 6, 6}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
+      {{1, 3, 15, 14},
+       {1, 3, 8, 7},
+       {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{2, 4, 9, 7}, {2, 4, 7, 3}, {{"kernel_shape", Ints{3, 3}}, {"dilations", Ints{1, 2}}}},
+      {{1, 2, 11, 11}, {1, 2, 4, 4}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{3, 3}}}}};
+  for (const Pool& pool : pools) {
+    for (const bool last : {false, true}) {
+      const DType dtype = kFloats[pool.in[1] % 3];
+      SCOPED_TRACE(fmt::format("{} {}", shape_text(pool.in), last));
+      const auto result = [&](GraphBuilder& b, ValueId dx) -> Values {
+        return {last ? reorder(b, dx, "plain") : dx};
+      };
+      // Equal elements, as behind a Relu: the first gets all.
+      compare(
+          [&](GraphBuilder& b) {
+            const ValueId x = b.add("Relu", {input_of(b, "x", dtype, pool.in)});
+            const ValueId image = last ? reorder(b, x, "channels_last") : x;
+            return result(b, b.add("hone.MaxPoolGradient",
+                                   {overwritable(b, "g", dtype, pool.out, last), image}, pool.attributes));
+          },
+          tolerance_of(dtype));
+      for (const int64_t counts : {0, 1}) {
+        Attributes attributes = pool.attributes;
+        attributes.set("count_include_pad", counts);
+        compare(
+            [&](GraphBuilder& b) -> Values {
+              const ValueId g = b.add("Neg", {input_of(b, "g", dtype, pool.out)});
+              return {b.add("hone.AveragePoolGradient", {g, ints(b, pool.in)}, attributes)};
+            },
+            tolerance_of(dtype));
+      }
+    }
+  }
+}
+
+// --- convolutions ---
+
+Shape result_of(const ConvCase& c) {
+  GraphBuilder b("shape");
+  return b.type(conv(b, c, f32_input(b, "x", c.input))).shape();
+}
+
+TEST_P(TrainingOnGpu, GradientsOfWeightsAgree) {
+  int turn = 0;
+  for (const ConvCase& c : convolution_cases()) {
+    if (c.op != "Conv") continue;
+    for (const bool last : {false, true}) {
+      if (last && (c.input.size() != 4 || turn % 2 != 0)) continue;  // each shape's copy is compiled
+      const DType dtype = kFloats[turn++ % 3];
+      SCOPED_TRACE(fmt::format("{} {} {}", text(c), last, dtype_name(dtype)));
+      compare(
+          [&](GraphBuilder& b) -> Values {
+            Attributes attributes = c.attributes;
+            attributes.set("kernel_shape", Ints(c.weights.begin() + 2, c.weights.end()));
+            attributes.set("group", c.input[1] / c.weights[1]);
+            return {b.add(
+                "hone.ConvWeightGradient",
+                {overwritable(b, "x", dtype, c.input, last), overwritable(b, "g", dtype, result_of(c), last)},
+                attributes)};
+          },
+          tolerance_of(dtype));
+    }
+  }
+}
+
+// Weights of a step are computed: they are brought into the layout of the images in each run.
+TEST_P(TrainingOnGpu, ConvolutionsByComputedWeightsAgree) {
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    for (const bool last : {false, true}) {
+      compare([&](GraphBuilder& b) -> Values {
+        const ValueId x = overwritable(b, "x", DType::kF32, {2, 6, 9, 8}, last);
+        const ValueId y = b.add(op, {x, f32_input(b, "w", {6, 6, 3, 2})},
+                                {{"strides", Ints{2, 1}}, {"pads", Ints{1, 1, 1, 0}}});
+        return plain_outputs(b, {y}, last);
+      });
+    }
+  }
+}
+
+// --- losses ---
+
+TEST_P(TrainingOnGpu, LossesOfClassificationAgree) {
+  int turn = 0;
+  for (const Shape& shape :
+       {Shape{7, 10}, Shape{3, 1000}, Shape{2, 20000}, Shape{2, 5, 9, 7}, Shape{3, 40, 300}}) {
+    Shape targets = shape;
+    targets.erase(targets.begin() + 1);
+    for (const char* reduction : {"mean", "sum", "none"}) {
+      for (const int form : {0, 1, 2}) {  // plain; some ignored and a result more; weighted likelihood
+        CompareOptions wanted = options(1e-5);
+        wanted.int_low = form == 1 ? -1 : 0;
+        wanted.int_high = shape[1] - 1;
+        const DType dtype = form == 2 ? DType::kF32 : kFloats[turn++ % 3];
+        if (dtype != DType::kF32) wanted.tolerance = tolerance_of(dtype);
+        SCOPED_TRACE(fmt::format("{} {} {} {}", shape_text(shape), reduction, form, dtype_name(dtype)));
+        compare_all_kernels(
+            [&](GraphBuilder& b) -> Values {
+              Attributes attributes{{"reduction", std::string(reduction)}};
+              if (form == 1) attributes.set("ignore_index", int64_t{-1});
+              Values inputs = {input_of(b, "x", dtype, shape), input_of(b, "t", DType::kI64, targets)};
+              if (form == 2) inputs.push_back(f32_constant(b, {shape[1]}));
+              const char* op = form == 2 ? "NegativeLogLikelihoodLoss" : "SoftmaxCrossEntropyLoss";
+              if (form == 1) return b.add_many(op, inputs, 2, attributes);
+              return {b.add(op, inputs, attributes)};
+            },
+            wanted);
+      }
+    }
+  }
+}
+
+TEST_P(TrainingOnGpu, GradientsOfLossesAgree) {
+  int turn = 0;
+  for (const Shape& shape : {Shape{7, 10}, Shape{3, 1000}, Shape{2, 20000}, Shape{2, 5, 9, 7}}) {
+    Shape one_each = shape;
+    one_each[1] = 1;
+    CompareOptions wanted = options(1e-5);
+    wanted.int_low = 0;
+    wanted.int_high = shape[1] - 1;
+    const DType dtype = kFloats[turn++ % 3];
+    if (dtype != DType::kF32) wanted.tolerance = tolerance_of(dtype);
+    SCOPED_TRACE(fmt::format("{} {}", shape_text(shape), dtype_name(dtype)));
+    compare_all_kernels(
+        [&](GraphBuilder& b) -> Values {
+          return {b.add("hone.CrossEntropyGradient",
+                        {overwritable(b, "x", dtype, shape), input_of(b, "t", DType::kI64, one_each),
+                         input_of(b, "f", dtype, one_each)})};
+        },
+        wanted);
+  }
+}
+
+TEST_P(TrainingOnGpu, SaysThatATargetIsNoClass) {
+  const graph::Graph graph = make_graph([](GraphBuilder& b) -> Values {
+    return {
+        b.add("SoftmaxCrossEntropyLoss", {f32_input(b, "x", {6, 10}), input_of(b, "t", DType::kI64, {6})})};
+  });
+  auto plan = runtime::Plan::compile(graph, *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  std::vector<Tensor> inputs = {random_floats({6, 10}, 1),
+                                Tensor::i64({6}, std::vector<int64_t>{0, 9, 3, 3, 1, 2})};
+  EXPECT_TRUE((*plan)->run(inputs).ok());
+  inputs[1].as<int64_t>()[4] = 10;
+  const auto failed = (*plan)->run(inputs);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().message, HasSubstr("a target is not one of 10 classes"));
+}
+
+// --- scatters ---
+
+TEST_P(TrainingOnGpu, ScattersThatAddAgree) {
+  struct Scatter {
+    Shape data, indices, updates;
+    const char* op;
+    int64_t bound;  // indices are below it
+  };
+  const std::vector<Scatter> scatters = {
+      {{50, 33}, {7, 11, 1}, {7, 11, 33}, "ScatterND", 50},
+      {{9, 70}, {300, 1}, {300, 70}, "ScatterND", 3},    // long runs of one place, over pieces' ends
+      {{40, 4}, {5000, 1}, {5000, 4}, "ScatterND", 40},  // more than one tile is sorted
+      {{6, 7, 3}, {90, 2}, {90, 3}, "ScatterND", 6},
+      {{64, 10}, {64, 1}, {64, 1}, "ScatterElements", 10},
+      {{6, 5}, {200, 5}, {200, 5}, "ScatterElements", 6}};
+  for (const Scatter& s : scatters) {
+    for (const bool zeros : {false, true}) {
+      const DType dtype = zeros ? DType::kF32 : kFloats[s.bound % 3];
+      CompareOptions wanted = options(dtype == DType::kF32 ? 4e-6 : 2 * tolerance_of(dtype));
+      wanted.int_low = 0;
+      wanted.int_high = s.bound - 1;
+      SCOPED_TRACE(fmt::format("{} {} {}", s.op, shape_text(s.updates), zeros));
+      compare_all_kernels(
+          [&](GraphBuilder& b) -> Values {
+            const ValueId data = zeros ? b.constant("zeros", Tensor::zeros(dtype, s.data))
+                                       : overwritable(b, "d", dtype, s.data);
+            const bool elements = std::string(s.op) == "ScatterElements";
+            Attributes attributes{{"reduction", "add"}};
+            if (elements) attributes.set("axis", int64_t{s.data[0] == 64 ? 1 : 0});
+            return {b.add(
+                s.op, {data, input_of(b, "i", DType::kI64, s.indices), input_of(b, "u", dtype, s.updates)},
+                attributes)};
+          },
+          wanted);
+    }
+  }
+}
+
+// The order in which updates of one place are added does not change from run to run.
+TEST_P(TrainingOnGpu, ScattersThatAddRepeatBitForBit) {
+  const graph::Graph graph = make_graph([](GraphBuilder& b) -> Values {
+    return {b.add(
+        "ScatterND",
+        {f32_input(b, "d", {5, 40}), input_of(b, "i", DType::kI64, {700, 1}), f32_input(b, "u", {700, 40})},
+        {{"reduction", "add"}})};
+  });
+  auto plan = runtime::Plan::compile(graph, *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  std::vector<int64_t> places(700);
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i * i % 5);
+  const std::vector<Tensor> inputs = {random_floats({5, 40}, 1), Tensor::i64({700, 1}, places),
+                                      random_floats({700, 40}, 2)};
+  const auto first = (*plan)->run(inputs), again = (*plan)->run(inputs);
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_TRUE(same_tensor((*first)[0], (*again)[0]));
+}
+
+// --- random numbers ---
+
+TEST_P(TrainingOnGpu, RandomNumbersAreThoseOfTheStream) {
+  for (const DType dtype : kFloats) {
+    for (const int form : {0, 1, 2}) {
+      SCOPED_TRACE(fmt::format("{} {}", dtype_name(dtype), form));
+      CompareOptions wanted = options(tolerance_of(dtype));
+      wanted.int_low = wanted.int_high = 123456789012345;
+      wanted.low = 0;
+      compare_all_kernels(
+          [&](GraphBuilder& b) -> Values {
+            const ValueId x = overwritable(b, "x", dtype, {3, 517});
+            const ValueId seed = input_of(b, "seed", DType::kI64, {}),
+                          place = b.constant("place", Tensor::scalar_i64(77));
+            const int64_t dtype_number = dtype == DType::kF32 ? 1 : dtype == DType::kF16 ? 10 : 16;
+            if (form == 0) return b.add_many("hone.Dropout", {x, seed, place, scalar(b, 0.3F)}, 2);
+            if (form == 1) return {b.add("hone.Bernoulli", {b.add("Neg", {x}), seed, place})};
+            return {
+                b.add("hone.RandomUniform", {seed, place},
+                      {{"shape", Ints{5, 111}}, {"low", -2.0F}, {"high", 3.0F}, {"dtype", dtype_number}})};
+          },
+          wanted);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hone::backends
