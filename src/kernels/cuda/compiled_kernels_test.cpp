@@ -7,9 +7,12 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/pooling.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
+#include "kernels/cuda/scan.h"
 #include "kernels/cuda/testing/host_kernels.h"
+#include "kernels/cuda/top_k.h"
 
 namespace hone::kernels::gpu {
 namespace {
@@ -112,8 +115,48 @@ void add_resizes(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_orders(std::vector<NamedSource>& sources) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kF64}) {
+    for (const auto& [extent, k] : {std::pair{64, 8}, {50257, 50}, {9001, 9001}}) {
+      const auto top = *generate_top_k({.dtype = dtype, .outer = 5, .extent = extent, .inner = 2, .k = k});
+      sources.push_back({"top_k",
+                         top.source.text,
+                         {kTopKOfDataEntry, kTopKOfItemsEntry, kTopKSortEntry, kTopKAcrossEntry,
+                          kTopKWithinEntry, kTopKTakeEntry}});
+    }
+  }
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kF64}) {
+    for (const int64_t inner : {1, 512}) {
+      const ScanProgram program{.dtype = dtype, .outer = 80, .extent = 3000, .inner = inner, .reverse = true};
+      sources.push_back({"scan", generate_scan(program)->source.text, {kScanEntry}});
+    }
+  }
+}
+
+void add_recurrent(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const auto kind :
+         {RecurrentProgram::Kind::kLstm, RecurrentProgram::Kind::kGru, RecurrentProgram::Kind::kRnn}) {
+      for (const int64_t batch : {1, 64}) {
+        const RecurrentProgram program{.kind = kind,
+                                       .dtype = dtype,
+                                       .time = 100,
+                                       .batch = batch,
+                                       .hidden = 512,
+                                       .reverse = {false, true},
+                                       .linear_before_reset = batch == 1};
+        sources.push_back({"recurrent",
+                           generate_recurrent(program)->source.text,
+                           {kRecurrentBeginEntry, kRecurrentResetEntry, kRecurrentStepEntry}});
+      }
+    }
+  }
+}
+
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
+  add_recurrent(sources);
+  add_orders(sources);
   add_gathers(sources);
   add_reductions(sources);
   add_poolings(sources);

@@ -106,6 +106,9 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
   std::string why_not;
   const LowerContext context{graph, node};
   if (node.custom != nullptr) return cuda_kernels::plugin_candidates(context, kernels_);
+  if (kernels_.cache != nullptr) cuda_kernels::lower_order(context, kernels_, found);
+  if (kernels_.cache != nullptr && kernels_.products != nullptr)
+    cuda_kernels::lower_recurrent(context, kernels_, found);
   if (node.has_output(0)) {
     if (kernels_.cache != nullptr) {
       cuda_kernels::lower_pointwise(context, kernels_, found);

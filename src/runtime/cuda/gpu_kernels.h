@@ -36,9 +36,11 @@ void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vec
 void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_recurrent(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // All that a node of a plugin's operator may run by; an error where the plugin has no kernel for it.
 Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, const GpuKernels& kernels);
 // Why there is no candidate for a convolution; empty where there is one, or the node is none.

@@ -10,9 +10,33 @@ namespace {
 // What addresses of tensors must be aligned to: generated kernels load 16 bytes at once.
 constexpr uint64_t kLaunchAlignment = 16;
 
+// The functions of launches, in their order; launches of one source that follow each other share its module.
+struct LoadedLaunches {
+  std::vector<cuda::Module> modules;
+  std::vector<cuda::FunctionHandle> functions;
+};
+
+Result<LoadedLaunches> load_launches(const GpuKernels& kernels, std::span<const GpuLaunch> launches) {
+  LoadedLaunches loaded;
+  const cuda::KernelSource* before = nullptr;
+  for (const GpuLaunch& launch : launches) {
+    if (before != nullptr && before->text == launch.source.text) {
+      HONE_ASSIGN(const cuda::FunctionHandle function,
+                  cuda::find_function(loaded.modules.back(), launch.entry));
+      loaded.functions.push_back(function);
+      continue;
+    }
+    HONE_ASSIGN(LoadedKernel kernel, load_kernel(kernels, launch.source, launch.entry));
+    loaded.modules.push_back(std::move(kernel.module));
+    loaded.functions.push_back(kernel.function);
+    before = &launch.source;
+  }
+  return loaded;
+}
+
 class GpuLaunchKernel : public Kernel {
  public:
-  GpuLaunchKernel(GpuLaunches launches, std::vector<LoadedKernel> loaded)
+  GpuLaunchKernel(GpuLaunches launches, LoadedLaunches loaded)
       : launches_(std::move(launches)), loaded_(std::move(loaded)) {
     std::size_t most = 0;
     for (const GpuLaunch& launch : launches_.launches) most = std::max(most, launch.parameters.size());
@@ -29,7 +53,7 @@ class GpuLaunchKernel : public Kernel {
   Error fault(uint32_t) const override { return invalid(launches_.fault); }
 
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
-    for (std::size_t i = 0; i < loaded_.size(); ++i) {
+    for (std::size_t i = 0; i < launches_.launches.size(); ++i) {
       const GpuLaunch& launch = launches_.launches[i];
       for (std::size_t k = 0; k < launch.parameters.size(); ++k) {
         values_[k] = value_of(launch.parameters[k], arguments);
@@ -37,7 +61,7 @@ class GpuLaunchKernel : public Kernel {
           return invalid(fmt::format("a tensor lies at {:#x}, which is not aligned to {} bytes", values_[k],
                                      kLaunchAlignment));
       }
-      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(loaded_[i].function, launch.shape,
+      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(loaded_.functions[i], launch.shape,
                                                        std::span(addresses_).first(launch.parameters.size()),
                                                        launch.entry));
     }
@@ -76,7 +100,7 @@ class GpuLaunchKernel : public Kernel {
   }
 
   GpuLaunches launches_;
-  std::vector<LoadedKernel> loaded_;
+  LoadedLaunches loaded_;
   std::vector<uint64_t> values_;
   std::vector<void*> addresses_;  // of values_
 };
@@ -96,11 +120,7 @@ void offer_launches(const GpuKernels& kernels, std::string name, GpuLaunches lau
                     std::vector<Candidate>& found) {
   found.push_back({.name = std::move(name),
                    .make = [kernels, launches = std::move(launches)]() -> Result<std::unique_ptr<Kernel>> {
-                     std::vector<LoadedKernel> loaded;
-                     for (const GpuLaunch& launch : launches.launches) {
-                       HONE_ASSIGN(LoadedKernel kernel, load_kernel(kernels, launch.source, launch.entry));
-                       loaded.push_back(std::move(kernel));
-                     }
+                     HONE_ASSIGN(LoadedLaunches loaded, load_launches(kernels, launches.launches));
                      return std::unique_ptr<Kernel>(
                          std::make_unique<GpuLaunchKernel>(launches, std::move(loaded)));
                    }});
