@@ -104,9 +104,10 @@ TEST_P(RecurrentOnGpu, EveryFormAgrees) {
   all.push_back({"reverse", true, true, true, true, {}, DType::kBF16, 20});
   for (const std::string op : {"LSTM", "GRU", "RNN"}) {
     for (std::size_t i = op == "RNN" ? 4 : 0; i < all.size(); ++i) {
-      if (i + 2 == all.size() && op == "LSTM") all[i].more.set("input_forget", int64_t{1});
-      SCOPED_TRACE(testing::Message() << op << " " << all[i].direction << " " << i);
-      compare_all_kernels(layer(op, all[i], std::array<int64_t, 4>{1, 3, 8, 11}[i % 4]), options());
+      Form form = all[i];
+      if (i + 2 == all.size() && op == "LSTM") form.more.set("input_forget", int64_t{1});
+      SCOPED_TRACE(testing::Message() << op << " " << form.direction << " " << i);
+      compare_all_kernels(layer(op, form, std::array<int64_t, 4>{1, 3, 8, 11}[i % 4]), options());
     }
   }
 }

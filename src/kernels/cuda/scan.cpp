@@ -12,7 +12,7 @@
 namespace hone::kernels::gpu {
 namespace {
 
-constexpr int64_t kEachOfThread = 4;  // neighbours along the axis
+constexpr int64_t kEachOfThread = 4, kEachOfLine = 8;  // neighbours along the axis that are read together
 constexpr int64_t kMostScanThreads = 1024, kScanLineThreads = 128;
 constexpr int64_t kShortLine = 64;     // from here on a thread alone is slow
 constexpr int64_t kManyLines = 32768;  // enough threads to hide that
@@ -74,11 +74,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) hone_scan(const Memory
   in += start;
   out += start;
   Sum running = (Sum)kNeutral;
-#pragma unroll 4
-  for (hone_i64 at = 0; at < kExtent; ++at) {
-    const Sum without = running;
-    running = hone_joined(running, (Sum)Form::held(in[hone_place(at)]));
-    out[hone_place(at)] = Form::stored(kExclusive ? without : running);
+  for (hone_i64 first = 0; first < kExtent; first += kEach) {
+    Sum own[kEach];  // read together, before what may lie in the same place is written
+#pragma unroll
+    for (int j = 0; j < kEach; ++j)
+      own[j] = first + j < kExtent ? (Sum)Form::held(in[hone_place(first + j)]) : (Sum)kNeutral;
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const Sum without = running;
+      running = hone_joined(running, own[j]);
+      if (first + j < kExtent) out[hone_place(first + j)] = Form::stored(kExclusive ? without : running);
+    }
   }
 }
 )cuda";
@@ -128,8 +134,9 @@ Result<ScanKernel> generate_scan(const ScanProgram& program) {
       "constexpr hone_i64 kExtent = {}, kInner = {}, kLines = {};\n"
       "constexpr int kThreads = {}, kEach = {}, kNeutral = {};\n"
       "constexpr bool kProduct = {}, kExclusive = {}, kReverse = {};\n",
-      types.memory, types.form, types.sum, program.extent, program.inner, lines, threads, kEachOfThread,
-      program.product ? 1 : 0, program.product, program.exclusive, program.reverse);
+      types.memory, types.form, types.sum, program.extent, program.inner, lines, threads,
+      alone ? kEachOfLine : kEachOfThread, program.product ? 1 : 0, program.product, program.exclusive,
+      program.reverse);
   text += kScanText;
   text += alone ? kScanByThreads : kScanByBlocks;
   kernel.source = {.name = "scan.cu", .text = std::move(text), .options = {"--fmad=false"}};
