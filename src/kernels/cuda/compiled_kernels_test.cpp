@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/gather.h"
+#include "kernels/cuda/gemv.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
@@ -75,6 +77,11 @@ void add_attentions(std::vector<NamedSource>& sources) {
       program.q.strides = program.k.strides = program.v.strides = program.out.strides = strides;
       if (columns == 64) program.mask = {.dtype = DType::kBool, .strides = {197, 0, 0, 1}};
       sources.push_back({"attention", generate_attention(program)->source.text, {kAttentionEntry}});
+      for (const AttentionSplit split : {AttentionSplit::kKeys, AttentionSplit::kQueries}) {
+        if (dtype != DType::kF32)
+          sources.push_back(
+              {"attention", generate_attention_mma(program, split)->source.text, {kAttentionMmaEntry}});
+      }
     }
   }
 }
@@ -153,8 +160,52 @@ void add_recurrent(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_depthwise(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool last : {false, true}) {
+      for (const int64_t taps : {3, 5}) {
+        for (const int64_t size : {112, 14}) {
+          const Shape image{1, 96, size, size}, pads{taps / 2, taps / 2};
+          cuda::ConvolutionDesc desc{.dtype = dtype,
+                                     .channels_last = last,
+                                     .x = image,
+                                     .w = {96, 1, taps, taps},
+                                     .y = image,
+                                     .strides = {1, 1},
+                                     .dilations = {1, 1},
+                                     .pads_begin = pads,
+                                     .pads_end = pads,
+                                     .bias = true};
+          desc.activation.mode = cuda::CudnnPointwise::kRelu;
+          desc.activation.has_high = true;
+          desc.activation.high = 6;
+          sources.push_back({"depthwise", generate_depthwise(desc)->source.text, {kDepthwiseEntry}});
+        }
+      }
+    }
+  }
+}
+
+void add_gemvs(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool transposed : {false, true}) {
+      for (const int64_t columns : {768, 50257}) {
+        const cuda::ProductDesc desc{.dtype = dtype,
+                                     .rows = 1,
+                                     .columns = columns,
+                                     .depth = 768,
+                                     .transpose_b = transposed,
+                                     .row = true};
+        sources.push_back({"gemv", generate_gemv(desc)->source.text, {kGemvEntry, kGemvJoinEntry}});
+      }
+    }
+  }
+}
+
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
+  add_depthwise(sources);
+  add_gemvs(sources);
   add_recurrent(sources);
   add_orders(sources);
   add_gathers(sources);

@@ -46,6 +46,9 @@ Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, co
 // Why there is no candidate for a convolution; empty where there is one, or the node is none.
 std::string lower_convolution(const LowerContext& context, const GpuKernels& kernels,
                               std::vector<Candidate>& found);
+// Adds our own kernel for convolutions of each channel alone.
+void lower_own_depthwise(const LowerContext& context, const GpuKernels& kernels,
+                         std::vector<Candidate>& found);
 // Why cuDNN has no candidate for attention, as for a convolution; one of our own may be there.
 std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found);

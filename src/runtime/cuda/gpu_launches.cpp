@@ -34,10 +34,23 @@ Result<LoadedLaunches> load_launches(const GpuKernels& kernels, std::span<const 
   return loaded;
 }
 
+Result<std::vector<Memory>> bring_packed(CudaDevice& device, std::span<const Tensor> tensors) {
+  std::vector<Memory> brought;
+  if (tensors.empty()) return brought;
+  HONE_ASSIGN(const std::unique_ptr<Queue> queue, device.make_queue());
+  for (const Tensor& tensor : tensors) {
+    HONE_ASSIGN(Memory memory, device.allocate(tensor.bytes()));
+    HONE_CHECK(queue->copy_in(memory.address(), tensor.data(), tensor.bytes()));
+    brought.push_back(std::move(memory));
+  }
+  HONE_CHECK(queue->wait());
+  return brought;
+}
+
 class GpuLaunchKernel : public Kernel {
  public:
-  GpuLaunchKernel(GpuLaunches launches, LoadedLaunches loaded)
-      : launches_(std::move(launches)), loaded_(std::move(loaded)) {
+  GpuLaunchKernel(GpuLaunches launches, LoadedLaunches loaded, std::vector<Memory> packed)
+      : launches_(std::move(launches)), loaded_(std::move(loaded)), packed_(std::move(packed)) {
     std::size_t most = 0;
     for (const GpuLaunch& launch : launches_.launches) most = std::max(most, launch.parameters.size());
     values_.resize(most);
@@ -46,6 +59,11 @@ class GpuLaunchKernel : public Kernel {
 
   std::string implementation() const override { return launches_.implementation; }
   std::size_t scratch_bytes() const override { return launches_.scratch_bytes; }
+  std::size_t packed_bytes() const override {
+    std::size_t bytes = 0;
+    for (const Memory& memory : packed_) bytes += memory.bytes();
+    return bytes;
+  }
   std::optional<std::size_t> in_place_input() const override { return launches_.in_place; }
   bool reads(std::size_t input) const override {
     return std::find(launches_.unread.begin(), launches_.unread.end(), input) == launches_.unread.end();
@@ -77,7 +95,7 @@ class GpuLaunchKernel : public Kernel {
   }
 
   // Every parameter is eight bytes.
-  static uint64_t value_of(const GpuParameter& parameter, const KernelArguments& arguments) {
+  uint64_t value_of(const GpuParameter& parameter, const KernelArguments& arguments) const {
     const auto number = static_cast<std::size_t>(parameter.number);
     const auto address = [](const void* at) {
       return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at));
@@ -89,6 +107,8 @@ class GpuLaunchKernel : public Kernel {
         return address(arguments.outputs[number]);
       case Kind::kScratch:
         return address(arguments.scratch) + number;
+      case Kind::kPacked:
+        return address(packed_[number].address());
       case Kind::kInteger:
         return static_cast<uint64_t>(parameter.number);
       case Kind::kFault:
@@ -101,6 +121,7 @@ class GpuLaunchKernel : public Kernel {
 
   GpuLaunches launches_;
   LoadedLaunches loaded_;
+  std::vector<Memory> packed_;
   std::vector<uint64_t> values_;
   std::vector<void*> addresses_;  // of values_
 };
@@ -121,8 +142,9 @@ void offer_launches(const GpuKernels& kernels, std::string name, GpuLaunches lau
   found.push_back({.name = std::move(name),
                    .make = [kernels, launches = std::move(launches)]() -> Result<std::unique_ptr<Kernel>> {
                      HONE_ASSIGN(LoadedLaunches loaded, load_launches(kernels, launches.launches));
+                     HONE_ASSIGN(std::vector<Memory> packed, bring_packed(*kernels.device, launches.packed));
                      return std::unique_ptr<Kernel>(
-                         std::make_unique<GpuLaunchKernel>(launches, std::move(loaded)));
+                         std::make_unique<GpuLaunchKernel>(launches, std::move(loaded), std::move(packed)));
                    }});
 }
 
