@@ -109,14 +109,23 @@ endfunction()
 
 # The hash of the CPU's kernels that their timings are kept under (runtime/cpu/kernel_revision.h).
 function(hone_kernel_revision)
-  foreach(folder kernels/cpu kernels/pointwise runtime/cpu runtime/lower)  # as in cmake/KernelRevision.cmake
+  hone_revision_of(kernel_revision runtime/cpu cpu kernels/cpu kernels/pointwise runtime/cpu runtime/lower)
+  hone_revision_of(cuda_kernel_revision runtime/cuda cuda_kernels kernels/cuda kernels/movement kernels/pointwise kernels/reduction
+    kernels/resize runtime/cuda runtime/lower)
+endfunction()
+
+# kernel_revision() of PLACE, in a namespace of hone::runtime, from the sources in the folders that follow.
+function(hone_revision_of name place namespace)
+  foreach(folder ${ARGN})
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.h ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)
     list(APPEND sources ${found})
   endforeach()
+  string(REPLACE ";" " " folders "${ARGN}")
   set(script ${CMAKE_SOURCE_DIR}/cmake/KernelRevision.cmake)
-  set(revision ${CMAKE_BINARY_DIR}/generated/kernel_revision.cpp)
+  set(revision ${CMAKE_BINARY_DIR}/generated/${name}.cpp)
   add_custom_command(OUTPUT ${revision} DEPENDS ${sources} ${script}
-    COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUT=${revision} -P ${script})
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} "-DFOLDERS=${folders}" -DPLACE=${place} -DNAMESPACE=${namespace}
+            -DOUT=${revision} -P ${script} VERBATIM)
   target_sources(hone_runtime PRIVATE ${revision})
 endfunction()
 

@@ -114,6 +114,35 @@ TEST_P(AttentionOnGpu, MaskedAndOddFormsAgree) {
   }
 }
 
+// On tensor cores: tiles of keys that four warps part unevenly, more queries than a block has, wide heads, several of queries a
+// key's, parts of wider rows.
+TEST_P(AttentionOnGpu, OnTensorCoresAgrees) {
+  const std::vector<HeadsCase> cases = {
+      {{1, 3, 77, 64}, {1, 3, 150, 64}, {1, 3, 150, 64}},
+      {{1, 2, 130, 32}, {1, 2, 130, 32}, {1, 2, 130, 32}, {{"is_causal", int64_t{1}}, {"scale", 0.7F}}},
+      {{2, 4, 19, 128}, {2, 2, 35, 128}, {2, 2, 35, 72}},
+      {{1, 2, 1, 80}, {1, 2, 300, 80}, {1, 2, 300, 80}},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const HeadsCase& c = cases[i];
+    const DType dtype = i % 2 == 0 ? DType::kF16 : DType::kBF16;
+    const graph::Graph graph = make_graph([&](GraphBuilder& b) -> std::vector<ValueId> {
+      std::vector<ValueId> inputs = {input_of(b, "q", dtype, c.q), input_of(b, "k", dtype, c.k),
+                                     input_of(b, "v", dtype, c.v)};
+      if (i % 2 == 0) inputs.push_back(input_of(b, "mask", dtype, {c.q[0], 1, c.q[2], c.k[2]}));
+      return {b.add("Attention", inputs, c.attributes)};
+    });
+    const auto candidates = *provider_->candidates(graph, graph.nodes().back(), runtime::Share::kDevice);
+    int on_tensor_cores = 0;
+    for (const auto& candidate : candidates)
+      on_tensor_cores += candidate.name.find("tensor cores") != std::string::npos ? 1 : 0;
+    EXPECT_EQ(on_tensor_cores, 2);
+    SCOPED_TRACE(fmt::format("{} q {} k {} v {}", dtype_name(dtype), shape_text(c.q), shape_text(c.k),
+                             shape_text(c.v)));
+    compare_all_kernels(graph, options());
+  }
+}
+
 // Scores far above and far below the rest, in tiles of keys one after another.
 TEST_P(AttentionOnGpu, TheRunningMaximumHoldsOverTiles) {
   const Shape shape{1, 1, 20, 16};

@@ -184,6 +184,54 @@ TEST(ConvolutionEpilogues, AFunctionThatOnlyTheGeneralEngineHasStaysApart) {
   }
 }
 
+// By our own kernel: strips that rows do not fill, strides and dilations, channels that no vector divides, in every layout.
+TEST_P(ConvolutionOnGpu, EveryDepthwiseFormAgrees) {
+  const std::vector<ConvCase> cases = {
+      {{1, 24, 12, 11}, {24, 1, 3, 3}, {{"group", int64_t{24}}, {"pads", Ints{1, 1, 1, 1}}}, false},
+      {{2, 13, 11, 14},
+       {13, 1, 3, 3},
+       {{"group", int64_t{13}}, {"pads", Ints{0, 1, 1, 0}}, {"strides", Ints{2, 2}}}},
+      {{1, 16, 15, 13},
+       {16, 1, 5, 5},
+       {{"group", int64_t{16}}, {"pads", Ints{2, 2, 2, 2}}, {"strides", Ints{2, 1}}}},
+      {{1, 8, 16, 17},
+       {8, 1, 3, 5},
+       {{"group", int64_t{8}}, {"pads", Ints{4, 4, 4, 4}}, {"dilations", Ints{2, 3}}}},
+      {{1, 32, 112, 112}, {32, 1, 3, 3}, {{"group", int64_t{32}}, {"pads", Ints{1, 1, 1, 1}}}}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const std::string layout : kLayouts) {
+      const DType dtype = kTypes[(i + (layout == "plain" ? 0 : 1)) % 3];
+      SCOPED_TRACE(fmt::format("{} {} {}", dtype_name(dtype), layout, text(cases[i])));
+      compare_all_kernels(
+          [&](GraphBuilder& b) -> std::vector<ValueId> {
+            const ValueId x = laid_out(b, input_of(b, "x", dtype, cases[i].input), layout);
+            return {plain_again(b, conv(b, cases[i], x), layout)};
+          },
+          options());
+    }
+  }
+}
+
+// Of a function that the library has not, the convolution by the library and the function behind it are measured, too.
+TEST(DepthwiseConvolutions, OfOursAreOfferedBesideTheLibrarysWithWhatFollows) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  const ConvCase depthwise{
+      {2, 32, 7, 6}, {32, 1, 3, 3}, {{"group", int64_t{32}}, {"pads", Ints{1, 1, 1, 1}}}};
+  for (const Behind& behind : epilogues()) {
+    if (behind.name != std::string("Clip to 0..0.6")) continue;
+    const graph::Graph graph = with_epilogue(depthwise, DType::kF16, "channels_last", behind);
+    for (const graph::Node& node : graph.nodes()) {
+      if (node.op != "hone.Fused") continue;
+      const auto candidates = *provider->candidates(graph, node, runtime::Share::kDevice);
+      ASSERT_GE(candidates.size(), 2U);
+      EXPECT_EQ((*candidates.back().make())->implementation(), "hone depthwise with epilogue (CUDA)");
+      const auto first = candidates.front().make();
+      ASSERT_TRUE(first.ok()) << first.error().message;
+      EXPECT_THAT((*first)->implementation(), HasSubstr(", then the function (channels_last"));
+    }
+  }
+}
+
 // Weights that are computed, and biases, where they lie; with channels last no kernel packs them in a run.
 TEST_P(ConvolutionOnGpu, ComputedWeightsAgree) {
   for (const DType dtype : kTypes) {

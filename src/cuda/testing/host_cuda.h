@@ -79,6 +79,31 @@ template <typename T> static T __shfl_up_sync(unsigned, T x, int by) {
   return hone_of_lane(x, lane >= (unsigned)by ? lane - (unsigned)by : lane);
 }
 
+// mma.sync of m16n8k16, whose fragments are as PTX has them: Form says what a half of a register is.
+template <typename Form> static void hone_host_mma(float* c, const unsigned* a, unsigned b0, unsigned b1) {
+  struct Held { unsigned low, high, b; };
+  const unsigned first = hone_running / 32 * 32, g = hone_running % 32 / 4, t = hone_running % 4;
+  const auto half = [](unsigned pair, int i) { return Form::held((unsigned short)(pair >> (16 * i))); };
+  for (int part = 0; part < 2; ++part) {
+    const Held own = {a[2 * part], a[2 * part + 1], part == 0 ? b0 : b1};
+    memcpy(hone_slots[hone_running], &own, sizeof own);
+    __syncwarp();
+    for (unsigned from = 0; from < 4; ++from) {
+      Held rows, left, right;
+      memcpy(&rows, hone_slots[first + g * 4 + from], sizeof rows);
+      memcpy(&left, hone_slots[first + t * 8 + from], sizeof left);
+      memcpy(&right, hone_slots[first + t * 8 + 4 + from], sizeof right);
+      for (int i = 0; i < 2; ++i) {
+        c[0] += half(rows.low, i) * half(left.b, i);
+        c[1] += half(rows.low, i) * half(right.b, i);
+        c[2] += half(rows.high, i) * half(left.b, i);
+        c[3] += half(rows.high, i) * half(right.b, i);
+      }
+    }
+    __syncwarp();
+  }
+}
+
 // Lets those go on who have all come: a warp's threads, or the block's. False: nobody can.
 static bool hone_release() {
   const size_t count = hone_fibers.size();

@@ -1,11 +1,11 @@
 #include "kernels/cuda/attention.h"
 
-#include <cmath>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "kernels/cuda/attention_text.h"
 #include "kernels/cuda/prelude.h"
 
 namespace hone::kernels::gpu {
@@ -138,65 +138,11 @@ constexpr std::string_view kAttentionBody = R"cuda(
 }
 )cuda";
 
-// Elements of the widest load, 16 bytes at most, that divides where rows begin and how long they are.
-int64_t unit_of(const AttentionRows& rows, int64_t columns, DType dtype) {
-  const auto element = static_cast<int64_t>(dtype_size(dtype));
-  int64_t all = rows.offset | columns;
-  for (const int64_t stride : rows.strides) all |= stride;
-  int64_t unit = 1;
-  while (unit * 2 * element <= 16 && all % (unit * 2) == 0) unit *= 2;
-  return unit;
-}
-
-std::string place_of(const AttentionRows& rows, int64_t heads_together = 1) {
-  return fmt::format("({}LL + batch * {}LL + {} * {}LL)", rows.offset, rows.strides[0],
-                     heads_together == 1 ? "head" : fmt::format("(head / {})", heads_together),
-                     rows.strides[1]);
-}
-
-struct ElementText {
-  std::string_view memory, form;
-};
-ElementText element_text(DType dtype) {
-  if (dtype == DType::kF32) return {"float", "HoneIdentity<float>"};
-  return {"unsigned short", dtype == DType::kF16 ? "HoneF16" : "HoneBf16"};
-}
-
-bool is_attention_type(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
-}
-
-// The score with its mask, as a macro of it.
-std::string masked_text(const std::optional<AttentionMaskRows>& mask) {
-  if (!mask) return "#define HONE_MASKED(x) (x)\n";
-  const auto& [batch, head, query, key] = mask->strides;
-  const std::string at =
-      fmt::format("mask[batch * {}LL + head * {}LL + query * {}LL + key * {}LL]", batch, head, query, key);
-  return mask->dtype == DType::kBool ? fmt::format("#define HONE_MASKED(x) ({} ? (x) : kNothing)\n", at)
-                                     : fmt::format("#define HONE_MASKED(x) ((x) + {}::held({}))\n",
-                                                   element_text(mask->dtype).form, at);
-}
-
-Status check(const AttentionProgram& program) {
-  if (!is_attention_type(program.dtype))
-    return unsupported(fmt::format("attention of {}", dtype_name(program.dtype)));
-  if (program.mask && program.mask->dtype != DType::kBool && !is_attention_type(program.mask->dtype))
-    return unsupported(fmt::format("masks of {}", dtype_name(program.mask->dtype)));
-  if (program.head_dim > kMostAttentionColumns || program.value_dim > kMostAttentionColumns)
-    return unsupported(fmt::format("heads of {} columns and {} values, where {} are the most",
-                                   program.head_dim, program.value_dim, kMostAttentionColumns));
-  constexpr int64_t kMostOfGrid = 65535, kMostRows = int64_t{1} << 30;
-  if (program.heads > kMostOfGrid || program.batch > kMostOfGrid || program.queries > kMostRows ||
-      program.keys > kMostRows || program.kv_heads < 1 || program.heads % program.kv_heads != 0)
-    return unsupported("attention of so many rows, heads or batches");
-  return {};
-}
-
 }  // namespace
 
 Result<AttentionKernel> generate_attention(const AttentionProgram& program) {
-  HONE_CHECK(check(program));
-  const auto [memory, form] = element_text(program.dtype);
+  HONE_CHECK(check_attention(program));
+  const auto [memory, form] = attention_element(program.dtype);
   const int64_t padded = (program.head_dim + 7) / 8 * 8, chunks = (program.value_dim + 31) / 32;
   std::string text = std::string(kBasePrelude);
   text += fmt::format(
@@ -209,22 +155,18 @@ Result<AttentionKernel> generate_attention(const AttentionProgram& program) {
       "constexpr bool kCausal = {};\n#define kScale {:a}f\n",
       memory, form, kAttentionBlock, kQueriesOfBlock, kKeysOfTile, program.queries, program.keys,
       program.head_dim, program.value_dim, padded, padded / 4 + 1, chunks,
-      unit_of(program.q, program.head_dim, program.dtype),
-      unit_of(program.k, program.head_dim, program.dtype),
-      unit_of(program.v, program.value_dim, program.dtype), program.q.strides[2], program.k.strides[2],
+      attention_unit(program.q, program.head_dim, program.dtype),
+      attention_unit(program.k, program.head_dim, program.dtype),
+      attention_unit(program.v, program.value_dim, program.dtype), program.q.strides[2], program.k.strides[2],
       program.v.strides[2], program.out.strides[2], program.causal, static_cast<double>(program.scale));
   const int64_t together = program.heads / program.kv_heads;
-  text += fmt::format("#define HONE_Q_PLACE {}\n#define HONE_K_PLACE {}\n", place_of(program.q),
-                      place_of(program.k, together));
-  text += fmt::format("#define HONE_V_PLACE {}\n#define HONE_OUT_PLACE {}\n", place_of(program.v, together),
-                      place_of(program.out));
-  text += masked_text(program.mask);
+  text += fmt::format("#define HONE_Q_PLACE {}\n#define HONE_K_PLACE {}\n", attention_place(program.q),
+                      attention_place(program.k, together));
+  text += fmt::format("#define HONE_V_PLACE {}\n#define HONE_OUT_PLACE {}\n",
+                      attention_place(program.v, together), attention_place(program.out));
+  text += attention_mask_text(program.mask);
   text += kAttentionText;
-  const std::string mask_text =
-      !program.mask ? ""
-                    : fmt::format("const {}* mask, ", program.mask->dtype == DType::kBool
-                                                          ? "hone_bool"
-                                                          : element_text(program.mask->dtype).memory);
+  const std::string mask_text = attention_mask_parameter(program.mask);
   text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}, 1) {}(const Element* q, const Element* k, const "
       "Element* v, "

@@ -51,4 +51,15 @@ struct AttentionKernel {
 // unsupported.
 Result<AttentionKernel> generate_attention(const AttentionProgram& program);
 
+// The same on tensor cores (attention_mma.cpp). What is read lies in registers, each thread's as 16 bytes in a row, so that
+// nothing waits for shared memory: which columns of queries and keys stand at which place of a product is free, as long as it is
+// the same for both.
+enum class AttentionSplit : uint8_t {
+  kKeys,  // blocks of 16 queries, whose warps part the keys and join what they found: the most blocks for short sequences
+  kQueries,  // blocks of 64 queries, 16 a warp: keys and values are read a quarter as often
+};
+inline constexpr const char* kAttentionMmaEntry = "hone_attention_mma";
+// Unsupported: f32, and operands whose rows are not whole 16 bytes. Architectures from sm_80 on.
+Result<AttentionKernel> generate_attention_mma(const AttentionProgram& program, AttentionSplit split);
+
 }  // namespace hone::kernels::gpu

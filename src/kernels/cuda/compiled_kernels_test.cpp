@@ -7,16 +7,21 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/cross_entropy.h"
+#include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/gather.h"
+#include "kernels/cuda/gemv.h"
 #include "kernels/cuda/layer_norm_gradient.h"
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/pooling_gradient.h"
 #include "kernels/cuda/random.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
+#include "kernels/cuda/scan.h"
 #include "kernels/cuda/scatter_add.h"
 #include "kernels/cuda/testing/host_kernels.h"
+#include "kernels/cuda/top_k.h"
 
 namespace hone::kernels::gpu {
 namespace {
@@ -205,8 +210,92 @@ void add_pooling_gradients(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_orders(std::vector<NamedSource>& sources) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kF64}) {
+    for (const auto& [extent, k] : {std::pair{64, 8}, {50257, 50}, {9001, 9001}}) {
+      const auto top = *generate_top_k({.dtype = dtype, .outer = 5, .extent = extent, .inner = 2, .k = k});
+      sources.push_back({"top_k",
+                         top.source.text,
+                         {kTopKOfDataEntry, kTopKOfItemsEntry, kTopKSortEntry, kTopKAcrossEntry,
+                          kTopKWithinEntry, kTopKTakeEntry}});
+    }
+  }
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kF64}) {
+    for (const int64_t inner : {1, 512}) {
+      const ScanProgram program{.dtype = dtype, .outer = 80, .extent = 3000, .inner = inner, .reverse = true};
+      sources.push_back({"scan", generate_scan(program)->source.text, {kScanEntry}});
+    }
+  }
+}
+
+void add_recurrent(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const auto kind :
+         {RecurrentProgram::Kind::kLstm, RecurrentProgram::Kind::kGru, RecurrentProgram::Kind::kRnn}) {
+      for (const int64_t batch : {1, 64}) {
+        const RecurrentProgram program{.kind = kind,
+                                       .dtype = dtype,
+                                       .time = 100,
+                                       .batch = batch,
+                                       .hidden = 512,
+                                       .reverse = {false, true},
+                                       .linear_before_reset = batch == 1};
+        sources.push_back({"recurrent",
+                           generate_recurrent(program)->source.text,
+                           {kRecurrentBeginEntry, kRecurrentResetEntry, kRecurrentStepEntry}});
+      }
+    }
+  }
+}
+
+void add_depthwise(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool last : {false, true}) {
+      for (const int64_t taps : {3, 5}) {
+        for (const int64_t size : {112, 14}) {
+          const Shape image{1, 96, size, size}, pads{taps / 2, taps / 2};
+          cuda::ConvolutionDesc desc{.dtype = dtype,
+                                     .channels_last = last,
+                                     .x = image,
+                                     .w = {96, 1, taps, taps},
+                                     .y = image,
+                                     .strides = {1, 1},
+                                     .dilations = {1, 1},
+                                     .pads_begin = pads,
+                                     .pads_end = pads,
+                                     .bias = true};
+          desc.activation.mode = cuda::CudnnPointwise::kRelu;
+          desc.activation.has_high = true;
+          desc.activation.high = 6;
+          sources.push_back({"depthwise", generate_depthwise(desc)->source.text, {kDepthwiseEntry}});
+        }
+      }
+    }
+  }
+}
+
+void add_gemvs(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool transposed : {false, true}) {
+      for (const int64_t columns : {768, 50257}) {
+        const cuda::ProductDesc desc{.dtype = dtype,
+                                     .rows = 1,
+                                     .columns = columns,
+                                     .depth = 768,
+                                     .transpose_b = transposed,
+                                     .row = true};
+        sources.push_back({"gemv", generate_gemv(desc)->source.text, {kGemvEntry, kGemvJoinEntry}});
+      }
+    }
+  }
+}
+
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
+  add_depthwise(sources);
+  add_gemvs(sources);
+  add_recurrent(sources);
+  add_orders(sources);
   add_updates(sources);
   add_normalizations(sources);
   add_losses(sources);

@@ -67,6 +67,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
   __syncthreads();
   const HoneNumbers n = numbers;
   const float factor = kScaled ? *scale : 1.0f;
+  const bool keeps = factor != factor;  // a scale of NaN: everything stays as it is
   int i = 0, end = t.count;  // the last tensor that does not begin behind this block
   while (end - i > 1) {
     const int middle = (i + end) / 2;
@@ -91,14 +92,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
       if (kMoments > 0) ms = *(const HoneFour*)(m + at);
       if (kMoments > 1) vs = *(const HoneFour*)(v + at);
 #pragma unroll
-      for (int j = 0; j < 4; ++j) hone_update(n, HoneForm::held(gs.at[j]) * factor, xs.at[j], ms.at[j], vs.at[j]);
+      for (int j = 0; j < 4 && !keeps; ++j)
+        hone_update(n, HoneForm::held(gs.at[j]) * factor, xs.at[j], ms.at[j], vs.at[j]);
       *(HoneFour*)(next_x + at) = xs;
       if (kMoments > 0) *(HoneFour*)(next_m + at) = ms;
       if (kMoments > 1) *(HoneFour*)(next_v + at) = vs;
     } else {
       for (hone_i64 e = at; e < size; ++e) {
         float x1 = x[e], m1 = kMoments > 0 ? m[e] : 0.0f, v1 = kMoments > 1 ? v[e] : 0.0f;
-        hone_update(n, HoneForm::held(gradient[e]) * factor, x1, m1, v1);
+        if (!keeps) hone_update(n, HoneForm::held(gradient[e]) * factor, x1, m1, v1);
         next_x[e] = x1;
         if (kMoments > 0) next_m[e] = m1;
         if (kMoments > 1) next_v[e] = v1;

@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/convolution_form.h"
 #include "runtime/cuda/gpu_kernels.h"
+#include "runtime/cuda/kernel_revision.h"
 #include "runtime/cuda/reference_on_host.h"
 #include "runtime/lower/pointwise_table.h"
 #include "runtime/reference_kernel.h"
@@ -83,7 +84,8 @@ Result<std::unique_ptr<const Provider>> CudaProvider::make(int index) {
 }
 
 std::string CudaProvider::signature(Share share) const {
-  return share == Share::kLane ? machine_ + ", a lane" : machine_;
+  const std::string kernels = fmt::format("{}, kernels {}", machine_, cuda_kernels::kernel_revision());
+  return share == Share::kLane ? kernels + ", a lane" : kernels;
 }
 
 std::vector<Trait> CudaProvider::traits() const {
@@ -106,6 +108,9 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
   std::string why_not;
   const LowerContext context{graph, node};
   if (node.custom != nullptr) return cuda_kernels::plugin_candidates(context, kernels_);
+  if (kernels_.cache != nullptr) cuda_kernels::lower_order(context, kernels_, found);
+  if (kernels_.cache != nullptr && kernels_.products != nullptr)
+    cuda_kernels::lower_recurrent(context, kernels_, found);
   if (node.has_output(0)) {
     if (kernels_.cache != nullptr) {
       cuda_kernels::lower_pointwise(context, kernels_, found);
@@ -120,6 +125,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
     why_not = cuda_kernels::lower_convolution(context, kernels_, found);
     if (why_not.empty()) why_not = cuda_kernels::lower_weight_gradient(context, kernels_, found);
+    if (kernels_.cache != nullptr) cuda_kernels::lower_own_depthwise(context, kernels_, found);
     if (why_not.empty()) why_not = cuda_kernels::lower_attention(context, kernels_, found);
     if (kernels_.cache != nullptr) cuda_kernels::lower_own_attention(context, kernels_, found);
   }

@@ -114,7 +114,8 @@ TEST_F(RealNvrtcProvider, HasAKernelForWhateverItsTableSays) {
 TEST_F(RealNvrtcProvider, KeysItsTimingsByGpuAndVersions) {
   if (provider_ == nullptr) return;
   EXPECT_THAT(provider_->signature(Share::kDevice),
-              ::testing::AllOf(HasSubstr("Fake GPU, sm_90, 132 SMs, driver 13.0"), HasSubstr(", NVRTC 13.")));
+              ::testing::AllOf(HasSubstr("Fake GPU, sm_90, 132 SMs, driver 13.0"), HasSubstr(", NVRTC 13."),
+                               HasSubstr(", kernels ")));
 }
 
 TEST(CudaProviderMemory, ThatIsNotThereIsSaidWithWhatThePlanNeeds) {

@@ -36,6 +36,7 @@ void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vec
 void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
@@ -50,6 +51,7 @@ void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& ke
 void lower_pooling_gradient(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found);
 void lower_random(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_recurrent(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // All that a node of a plugin's operator may run by; an error where the plugin has no kernel for it.
 Result<std::vector<Candidate>> plugin_candidates(const LowerContext& context, const GpuKernels& kernels);
 // Why there is no candidate for a convolution; empty where there is one, or the node is none.
@@ -58,6 +60,9 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
 // The same for hone.ConvWeightGradient.
 std::string lower_weight_gradient(const LowerContext& context, const GpuKernels& kernels,
                                   std::vector<Candidate>& found);
+// Adds our own kernel for convolutions of each channel alone.
+void lower_own_depthwise(const LowerContext& context, const GpuKernels& kernels,
+                         std::vector<Candidate>& found);
 // Why cuDNN has no candidate for attention, as for a convolution; one of our own may be there.
 std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found);

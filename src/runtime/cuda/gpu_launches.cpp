@@ -10,10 +10,47 @@ namespace {
 // What addresses of tensors must be aligned to: generated kernels load 16 bytes at once.
 constexpr uint64_t kLaunchAlignment = 16;
 
+// The functions of launches, in their order; launches of one source that follow each other share its module.
+struct LoadedLaunches {
+  std::vector<cuda::Module> modules;
+  std::vector<cuda::FunctionHandle> functions;
+};
+
+Result<LoadedLaunches> load_launches(const GpuKernels& kernels, std::span<const GpuLaunch> launches) {
+  LoadedLaunches loaded;
+  const cuda::KernelSource* before = nullptr;
+  for (const GpuLaunch& launch : launches) {
+    if (before != nullptr && before->text == launch.source.text) {
+      HONE_ASSIGN(const cuda::FunctionHandle function,
+                  cuda::find_function(loaded.modules.back(), launch.entry));
+      loaded.functions.push_back(function);
+      continue;
+    }
+    HONE_ASSIGN(LoadedKernel kernel, load_kernel(kernels, launch.source, launch.entry));
+    loaded.modules.push_back(std::move(kernel.module));
+    loaded.functions.push_back(kernel.function);
+    before = &launch.source;
+  }
+  return loaded;
+}
+
+Result<std::vector<Memory>> bring_packed(CudaDevice& device, std::span<const Tensor> tensors) {
+  std::vector<Memory> brought;
+  if (tensors.empty()) return brought;
+  HONE_ASSIGN(const std::unique_ptr<Queue> queue, device.make_queue());
+  for (const Tensor& tensor : tensors) {
+    HONE_ASSIGN(Memory memory, device.allocate(tensor.bytes()));
+    HONE_CHECK(queue->copy_in(memory.address(), tensor.data(), tensor.bytes()));
+    brought.push_back(std::move(memory));
+  }
+  HONE_CHECK(queue->wait());
+  return brought;
+}
+
 class GpuLaunchKernel : public Kernel {
  public:
-  GpuLaunchKernel(GpuLaunches launches, std::vector<LoadedKernel> loaded)
-      : launches_(std::move(launches)), loaded_(std::move(loaded)) {
+  GpuLaunchKernel(GpuLaunches launches, LoadedLaunches loaded, std::vector<Memory> packed)
+      : launches_(std::move(launches)), loaded_(std::move(loaded)), packed_(std::move(packed)) {
     std::size_t most = 0;
     for (const GpuLaunch& launch : launches_.launches) most = std::max(most, launch.parameters.size());
     values_.resize(most);
@@ -22,6 +59,11 @@ class GpuLaunchKernel : public Kernel {
 
   std::string implementation() const override { return launches_.implementation; }
   std::size_t scratch_bytes() const override { return launches_.scratch_bytes; }
+  std::size_t packed_bytes() const override {
+    std::size_t bytes = 0;
+    for (const Memory& memory : packed_) bytes += memory.bytes();
+    return bytes;
+  }
   std::optional<std::size_t> in_place_input() const override { return launches_.in_place; }
   std::optional<std::size_t> in_place_input_of(std::size_t output) const override {
     if (output == 0) return launches_.in_place;
@@ -35,7 +77,7 @@ class GpuLaunchKernel : public Kernel {
   Error fault(uint32_t) const override { return invalid(launches_.fault); }
 
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
-    for (std::size_t i = 0; i < loaded_.size(); ++i) {
+    for (std::size_t i = 0; i < launches_.launches.size(); ++i) {
       const GpuLaunch& launch = launches_.launches[i];
       for (std::size_t k = 0; k < launch.parameters.size(); ++k) {
         values_[k] = value_of(launch.parameters[k], arguments);
@@ -43,7 +85,7 @@ class GpuLaunchKernel : public Kernel {
           return invalid(fmt::format("a tensor lies at {:#x}, which is not aligned to {} bytes", values_[k],
                                      kLaunchAlignment));
       }
-      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(loaded_[i].function, launch.shape,
+      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(loaded_.functions[i], launch.shape,
                                                        std::span(addresses_).first(launch.parameters.size()),
                                                        launch.entry));
     }
@@ -59,7 +101,7 @@ class GpuLaunchKernel : public Kernel {
   }
 
   // Every parameter is eight bytes.
-  static uint64_t value_of(const GpuParameter& parameter, const KernelArguments& arguments) {
+  uint64_t value_of(const GpuParameter& parameter, const KernelArguments& arguments) const {
     const auto number = static_cast<std::size_t>(parameter.number);
     const auto address = [](const void* at) {
       return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at));
@@ -71,6 +113,8 @@ class GpuLaunchKernel : public Kernel {
         return address(arguments.outputs[number]);
       case Kind::kScratch:
         return address(arguments.scratch) + number;
+      case Kind::kPacked:
+        return address(packed_[number].address());
       case Kind::kInteger:
         return static_cast<uint64_t>(parameter.number);
       case Kind::kFault:
@@ -82,7 +126,8 @@ class GpuLaunchKernel : public Kernel {
   }
 
   GpuLaunches launches_;
-  std::vector<LoadedKernel> loaded_;
+  LoadedLaunches loaded_;
+  std::vector<Memory> packed_;
   std::vector<uint64_t> values_;
   std::vector<void*> addresses_;  // of values_
 };
@@ -102,13 +147,10 @@ void offer_launches(const GpuKernels& kernels, std::string name, GpuLaunches lau
                     std::vector<Candidate>& found) {
   found.push_back({.name = std::move(name),
                    .make = [kernels, launches = std::move(launches)]() -> Result<std::unique_ptr<Kernel>> {
-                     std::vector<LoadedKernel> loaded;
-                     for (const GpuLaunch& launch : launches.launches) {
-                       HONE_ASSIGN(LoadedKernel kernel, load_kernel(kernels, launch.source, launch.entry));
-                       loaded.push_back(std::move(kernel));
-                     }
+                     HONE_ASSIGN(LoadedLaunches loaded, load_launches(kernels, launches.launches));
+                     HONE_ASSIGN(std::vector<Memory> packed, bring_packed(*kernels.device, launches.packed));
                      return std::unique_ptr<Kernel>(
-                         std::make_unique<GpuLaunchKernel>(launches, std::move(loaded)));
+                         std::make_unique<GpuLaunchKernel>(launches, std::move(loaded), std::move(packed)));
                    }});
 }
 

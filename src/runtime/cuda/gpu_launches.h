@@ -16,6 +16,7 @@ struct GpuParameter {
     kInput,      // the address of the node's input `number`
     kOutput,     // of its output `number`
     kScratch,    // of the kernel's scratch, `number` bytes on
+    kPacked,     // of number `number` of what was packed
     kInteger,    // int64_t `number`
     kFault,      // of the plan's fault word, or null where there is none
     kFaultWord,  // uint64_t: what to write there, for code `number`
@@ -45,7 +46,8 @@ struct GpuLaunches {
   std::vector<std::pair<std::size_t, std::size_t>> more_in_place =
       {};  // outputs but the first, and their inputs
   std::size_t scratch_bytes = 0;
-  std::string fault = {};  // what is wrong with the data where the fault word says so
+  std::vector<Tensor> packed = {};  // brought to the device once
+  std::string fault = {};           // what is wrong with the data where the fault word says so
 };
 
 // Adds the candidate `name`, which compiles what it launches when it is made. A grid that CUDA does not have is no

@@ -1,10 +1,12 @@
 // Conv and ConvTranspose on a GPU, alone and with an epilogue: cuDNN's engines as candidates (convolution_form.h,
-// judged_graphs.h). Where it has none that adds a bias, a generated kernel does behind it.
+// judged_graphs.h). Where it has none that adds a bias, a generated kernel does behind it; so it does with the function behind a
+// convolution of each channel alone, so that the two are measured against our own kernel for both (lower_depthwise.cpp).
 #include <algorithm>
 #include <mutex>
 
 #include <fmt/format.h>
 
+#include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/cuda/strided_copy.h"
 #include "runtime/cuda/convolution_form.h"
@@ -61,8 +63,9 @@ class PackedOperands {
   Memory w_, b_;
 };
 
-// A bias for each channel, added to what has been computed, in place.
-struct BiasLaunch {
+// What a kernel of our own does to what has been computed, in place: adds a bias for each channel, or computes a function.
+struct BehindLaunch {
+  bool bias = false;
   cuda::KernelSource source;
   cuda::LaunchShape shape;
   int64_t elements = 0;
@@ -73,8 +76,8 @@ struct GpuConvolutionTraits {
   std::size_t x = 0;
   std::optional<std::size_t> w, added, bias;
   std::vector<std::size_t> unread;
-  std::optional<BiasLaunch> bias_launch;  // reads the bias, which the library then does not
-  std::optional<FilterCopy> repack;       // of weights that are computed, into the scratch
+  std::optional<BehindLaunch> behind;  // where it reads the bias, the library does not
+  std::optional<FilterCopy> repack;    // of weights that are computed, into the scratch
   std::size_t repacked_bytes = 0;
 };
 
@@ -94,7 +97,7 @@ class GpuConvolution : public Kernel {
         scratch_bytes_(traits_.repack ? repacked_at_ + traits_.repacked_bytes : plan->workspace_bytes),
         runs_(std::move(graph), std::move(plan)) {}
 
-  void add_bias_by(LoadedKernel kernel) { bias_kernel_ = std::move(kernel); }
+  void go_on_by(LoadedKernel kernel) { behind_kernel_ = std::move(kernel); }
   void repack_by(LoadedKernel kernel) { repack_kernel_ = std::move(kernel); }
 
   std::string implementation() const override { return traits_.implementation; }
@@ -121,28 +124,68 @@ class GpuConvolution : public Kernel {
     const cuda::ConvolutionOperands operands{.x = arguments.inputs[traits_.x],
                                              .w = w,
                                              .added = input(traits_.added, nullptr),
-                                             .bias = traits_.bias_launch ? nullptr : bias,
+                                             .bias = behind_adds_bias() ? nullptr : bias,
                                              .y = arguments.outputs[0]};
     HONE_CHECK(runs_.run(graph_->operands(operands), arguments.scratch, cuda_queue.stream()));
-    if (!traits_.bias_launch) return {};
+    if (!traits_.behind) return {};
     void* y = arguments.outputs[0];
-    int64_t elements = traits_.bias_launch->elements;
+    int64_t elements = traits_.behind->elements;
     std::array<void*, 4> parameters = {&y, &bias, &y, &elements};
-    return cuda_queue.launch(bias_kernel_.function, traits_.bias_launch->shape, parameters,
+    std::span<void*> given = parameters;
+    if (!behind_adds_bias()) {
+      parameters[1] = &y;
+      parameters[2] = &elements;
+      given = given.first(3);
+    }
+    return cuda_queue.launch(behind_kernel_.function, traits_.behind->shape, given,
                              kernels::gpu::kPointwiseEntry);
   }
 
  private:
+  bool behind_adds_bias() const { return traits_.behind && traits_.behind->bias; }
+
   GpuConvolutionTraits traits_;
   std::shared_ptr<PackedOperands> packed_;
   PackedOperands::Addresses addresses_;
   std::shared_ptr<const cuda::Convolution> graph_;
   std::size_t repacked_at_ = 0, scratch_bytes_ = 0;
   cuda::CudnnRuns runs_;
-  LoadedKernel bias_kernel_, repack_kernel_;
+  LoadedKernel behind_kernel_, repack_kernel_;
 };
 
-std::optional<BiasLaunch> bias_launch_of(const cuda::ConvolutionDesc& desc) {
+// The function as an instruction of `value`.
+int activated(kernels::PointwiseProgram& program, const cuda::ConvolutionActivation& activation, int value) {
+  using cuda::CudnnPointwise;
+  using kernels::PointwiseOp;
+  const auto apply = [&](PointwiseOp op, double alpha = 0, double beta = 0) {
+    return program.apply(op, value, -1, -1, static_cast<float>(alpha), static_cast<float>(beta));
+  };
+  switch (*activation.mode) {
+    case CudnnPointwise::kRelu:
+      if (activation.has_high) return apply(PointwiseOp::kClip, activation.low, activation.high);
+      return activation.slope == 0 ? apply(PointwiseOp::kRelu)
+                                   : apply(PointwiseOp::kLeakyRelu, activation.slope);
+    case CudnnPointwise::kSigmoid:
+      return apply(PointwiseOp::kSigmoid);
+    case CudnnPointwise::kTanh:
+      return apply(PointwiseOp::kTanh);
+    case CudnnPointwise::kElu:
+      return apply(PointwiseOp::kElu, activation.alpha);
+    case CudnnPointwise::kSoftplus:
+      return apply(PointwiseOp::kSoftplus);
+    case CudnnPointwise::kSwish:
+      return apply(PointwiseOp::kSwish, activation.alpha);
+    case CudnnPointwise::kGeluErf:
+      return apply(PointwiseOp::kGeluErf);
+    case CudnnPointwise::kGeluTanh:
+      return apply(PointwiseOp::kGeluTanh);
+    default:
+      return -1;
+  }
+}
+
+// Of `desc`: its bias, or its function.
+std::optional<BehindLaunch> behind_launch_of(const cuda::ConvolutionDesc& desc, bool adds_bias) {
   const int64_t channels = desc.y[1], places = element_count(std::span(desc.y).subspan(2));
   kernels::PointwiseProgram program;
   std::vector<int64_t> own, bias;  // strides of the result, and of a number a channel
@@ -155,15 +198,18 @@ std::optional<BiasLaunch> bias_launch_of(const cuda::ConvolutionDesc& desc) {
     own = {channels * places, places, 1};
     bias = {0, 1, 0};
   }
-  const int y = program.input(desc.dtype, own), b = program.input(desc.dtype, bias);
-  program.output(program.apply(kernels::PointwiseOp::kAdd, y, b), desc.dtype);
+  const int y = program.input(desc.dtype, own);
+  const int value = adds_bias ? program.apply(kernels::PointwiseOp::kAdd, y, program.input(desc.dtype, bias))
+                              : activated(program, desc.activation, y);
+  if (value < 0) return std::nullopt;
+  program.output(value, desc.dtype);
   auto generated = kernels::gpu::generate_pointwise(program);
   if (!generated.ok()) return std::nullopt;
   const auto shape =
       line_of_blocks((generated->elements + generated->elements_a_block - 1) / generated->elements_a_block,
                      kernels::gpu::kPointwiseBlock);
   if (!shape) return std::nullopt;
-  return BiasLaunch{std::move(generated->source), *shape, generated->elements};
+  return BehindLaunch{adds_bias, std::move(generated->source), *shape, generated->elements};
 }
 
 std::vector<std::size_t> unread_inputs(const LowerContext& context, const ConvolutionForm& form) {
@@ -189,10 +235,10 @@ Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, cons
   HONE_ASSIGN(const PackedOperands::Addresses addresses, offer.packed->on_device());
   auto kernel =
       std::make_unique<GpuConvolution>(offer.traits, offer.packed, addresses, offer.judged->graph, plan);
-  if (offer.traits.bias_launch) {
-    HONE_ASSIGN(LoadedKernel bias,
-                load_kernel(kernels, offer.traits.bias_launch->source, hone::kernels::gpu::kPointwiseEntry));
-    kernel->add_bias_by(std::move(bias));
+  if (offer.traits.behind) {
+    HONE_ASSIGN(LoadedKernel behind,
+                load_kernel(kernels, offer.traits.behind->source, hone::kernels::gpu::kPointwiseEntry));
+    kernel->go_on_by(std::move(behind));
   }
   if (offer.traits.repack) {
     HONE_ASSIGN(LoadedKernel copy,
@@ -210,27 +256,42 @@ bool only_general(const JudgedConvolution& judged) {
                      [](const cuda::CudnnEngine& engine) { return engine.index == kGeneralEngine; });
 }
 
+bool is_fast(const JudgedConvolution& judged) { return !judged.engines.empty() && !only_general(judged); }
+
+cuda::ConvolutionDesc without_function(const cuda::ConvolutionDesc& desc) {
+  cuda::ConvolutionDesc alone = desc;
+  alone.activation = {};
+  return alone;
+}
+
 // Whether the library has fast engines for the convolution, but none that computes the function with it (MobileNet's
 // Clip): two kernels are then faster than one.
 bool better_apart(const GpuKernels& kernels, const ConvolutionForm& form, const JudgedConvolution& together) {
-  if (!form.desc.activation.mode || together.engines.empty() || !only_general(together)) return false;
-  cuda::ConvolutionDesc alone = form.desc;
-  alone.activation = {};
-  return !only_general(*kernels.cudnn->judge(alone));
+  if (!form.desc.activation.mode || is_fast(together)) return false;
+  return is_fast(*kernels.cudnn->judge(without_function(form.desc)));
 }
 
-// With its bias by the library or, where the library cannot and nothing else follows, by a kernel of our own.
+// By the library where it is fast for both, or for neither; with what it has not by a kernel of our own behind it.
 std::string judge_form(const GpuKernels& kernels, const ConvolutionForm& form, Offer& offer) {
   offer.judged = kernels.cudnn->judge(form.desc);
-  if (better_apart(kernels, form, *offer.judged))
-    return "cuDNN has only its general engine for the convolution with this function behind it";
+  if (better_apart(kernels, form, *offer.judged)) {
+    // As a group only where there is one kernel for both, which then has to be the faster one.
+    const bool own = kernels.cache != nullptr && hone::kernels::gpu::generate_depthwise(form.desc).ok();
+    if (own) offer.traits.behind = behind_launch_of(form.desc, /*adds_bias=*/false);
+    if (!offer.traits.behind)
+      return offer.judged->engines.empty()
+                 ? offer.judged->why_not
+                 : "cuDNN has only its general engine for the convolution with this function behind it";
+    offer.judged = kernels.cudnn->judge(without_function(form.desc));
+    return offer.judged->why_not;
+  }
   const bool bias_alone = form.desc.bias && !form.desc.added && !form.desc.activation.mode;
   if (!offer.judged->engines.empty() || !bias_alone || kernels.cache == nullptr) return offer.judged->why_not;
   cuda::ConvolutionDesc without = form.desc;
   without.bias = false;
   offer.judged = kernels.cudnn->judge(without);
-  offer.traits.bias_launch = bias_launch_of(form.desc);
-  return offer.traits.bias_launch ? offer.judged->why_not : "no kernel adds its bias";
+  offer.traits.behind = behind_launch_of(form.desc, /*adds_bias=*/true);
+  return offer.traits.behind ? offer.judged->why_not : "no kernel adds its bias";
 }
 
 }  // namespace
@@ -252,7 +313,7 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
                          .added = form.added,
                          .bias = form.bias,
                          .unread = unread_inputs(context, form),
-                         .bias_launch = {},
+                         .behind = {},
                          .repack = {},
                          .repacked_bytes = 0},
               .packed = std::make_shared<PackedOperands>(kernels.device, form)};
@@ -268,7 +329,9 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
   for (std::size_t i = 0; i < engines.size(); ++i) {
     offer.traits.implementation = fmt::format(
         "cuDNN {}{}{} ({}, guess {} of {})", engines[i].name(), group.is_group() ? " with epilogue" : "",
-        offer.traits.bias_launch ? ", then the bias" : "",
+        !offer.traits.behind        ? ""
+        : offer.traits.behind->bias ? ", then the bias"
+                                    : ", then the function",
         form.desc.channels_last ? "channels_last" : "plain", i + 1, engines.size());
     found.push_back({.name = "cuDNN " + engines[i].name(), .make = [kernels, offer, engine = engines[i]] {
                        return make_convolution(kernels, offer, engine);

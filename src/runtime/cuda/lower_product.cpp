@@ -1,4 +1,4 @@
-// MatMul and Gemm on a GPU, alone and with an epilogue: cuBLASLt, its best guesses as candidates.
+// MatMul and Gemm on a GPU, alone and with an epilogue: cuBLASLt, its best guesses as candidates, and for one row our own kernel.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/cuda/gpu_kernels.h"
+#include "runtime/cuda/product_form.h"
 #include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cuda_kernels {
@@ -36,12 +37,6 @@ const ProductStep* find_product_step(const graph::Node& node) {
 
 // --- the kernel ---
 
-// Which inputs of the plan's node are read.
-struct ProductInputs {
-  std::size_t a = 0, b = 1;
-  std::optional<std::size_t> row, added;
-};
-
 struct GpuProductTraits {
   cuda::ProductDesc desc;
   ProductInputs inputs;
@@ -57,8 +52,7 @@ class GpuProduct : public Kernel {
   std::string implementation() const override { return traits_.implementation; }
   std::size_t scratch_bytes() const override { return traits_.algorithm.workspace_bytes; }
   std::optional<std::size_t> in_place_input() const override {
-    const auto& [a, b, row, added] = traits_.inputs;
-    return added == a || added == b || added == row ? std::nullopt : added;
+    return cuda_kernels::in_place_input(traits_.inputs);
   }
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
     const auto input = [&](const std::optional<std::size_t>& i) {
@@ -116,12 +110,6 @@ std::optional<Batches> batches_of(const Shape& operand, const Shape& result) {
   if (count == 1) return Batches{1, false};
   return std::nullopt;  // some axes are broadcast, others not: no one stride walks that
 }
-
-// A product as the library takes it.
-struct ProductForm {
-  cuda::ProductDesc desc;
-  ProductInputs inputs;
-};
 
 class FormReader {
  public:
@@ -287,6 +275,7 @@ void lower_product(const LowerContext& context, const GpuKernels& kernels, std::
                        return std::unique_ptr<Kernel>(std::make_unique<GpuProduct>(traits, std::move(made)));
                      }});
   }
+  if (kernels.cache != nullptr) offer_gemv(*form, kernels, group.is_group(), found);
 }
 
 }  // namespace hone::runtime::cuda_kernels
