@@ -1,5 +1,7 @@
 #include "passes/spell_out_gradients.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "graph/gradients/spelled_out.h"
@@ -22,13 +24,20 @@ Result<bool> has_kernel(const Target& target, const graph::Graph& graph, const N
   return !alone.nodes().empty() && target.runs(alone, alone.nodes()[0]);
 }
 
+// Whether there is a kernel depends on them.
+bool has_open_extents(const graph::Graph& graph, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+    return input.valid() && !graph.type(input).is_static();
+  });
+}
+
 }  // namespace
 
 Result<PassOutcome> spell_out_gradients(const graph::Graph& graph, const PassContext& context) {
   PassOutcome outcome;
   GraphBuilder builder(graph);
   for (const Node& node : graph.nodes()) {
-    if (!graph::can_be_spelled_out(node) || !context.target.runs) continue;
+    if (!graph::can_be_spelled_out(node) || !context.target.runs || has_open_extents(graph, node)) continue;
     HONE_ASSIGN(const bool runs, has_kernel(context.target, graph, node));
     if (runs) continue;
     const NodeId id = graph.value(node.outputs[0]).producer;

@@ -208,6 +208,11 @@ const PassCase kPassCases[] = {
       %dx: f64[*], %ds: f64[*], %db: f64[*] = hone.BatchNormalizationGradient(%g, %x, %s)
       return %dx, %ds, %db
     })"},
+    {"spell_out_gradients", "attention_in_a_type_without_kernels",
+     R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4], %m: bool[5,7]) {
+      %y: f64[*] = Attention(%q, %k, %v, %m) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
+      return %y
+    })"},
     {"spell_out_gradients", "of_attention_in_a_type_without_kernels",
      R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4], %d: f64[2,5,8]) {
       %dq: f64[*], %dk: f64[*], %dv: f64[*] = hone.AttentionGradient(%q, %k, %v, none, %d) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}

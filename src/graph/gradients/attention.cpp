@@ -177,6 +177,24 @@ Status rotary_rule(GradientContext& c) {
 
 }  // namespace
 
+// Behind Identities, as a gradient's products are (set_through): what both compute is then the same expression.
+Result<std::vector<ValueId>> attention_spelled_out(NodeEmitter& emitter, const Node& node,
+                                                   const std::vector<ValueId>& inputs) {
+  GradientContext context(emitter.builder(), node, std::vector<ValueId>(node.outputs.size(), kNoValue),
+                          std::vector<bool>(node.inputs.size(), false), emitter.provenance());
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!context.type(inputs[i]).has_rank())
+      return unsupported("unsupported: Attention of tensors whose rank is not known, in other nodes");
+  std::vector<ValueId> stand_ins;
+  for (const ValueId input : inputs)
+    stand_ins.push_back(input.valid() && context.constant_of(input) == nullptr
+                            ? context.add("Identity", {input})
+                            : input);
+  HONE_ASSIGN(std::vector<ValueId> outputs, attention_by_products(context, stand_ins));
+  HONE_CHECK(context.status());
+  return outputs;
+}
+
 Result<std::vector<ValueId>> attention_gradient_spelled_out(NodeEmitter& emitter, const Node& node,
                                                             const std::vector<ValueId>& inputs) {
   Node attention = node;

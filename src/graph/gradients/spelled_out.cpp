@@ -5,12 +5,13 @@
 namespace hone::graph {
 
 bool can_be_spelled_out(const Node& node) {
-  return node.op == "hone.AttentionGradient" || node.op == "hone.BatchNormalizationGradient" ||
+  return node.op == "Attention" || node.op == "hone.AttentionGradient" || node.op == "hone.BatchNormalizationGradient" ||
          node.op == "hone.LayerNormalizationGradient";
 }
 
 Result<std::vector<ValueId>> spelled_out(NodeEmitter& emitter, const Node& node,
                                          const std::vector<ValueId>& inputs) {
+  if (node.op == "Attention") return attention_spelled_out(emitter, node, inputs);
   return node.op == "hone.AttentionGradient" ? attention_gradient_spelled_out(emitter, node, inputs)
                                              : normalization_gradient_spelled_out(emitter, node, inputs);
 }
