@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,17 @@ class BatchInputs {
   // The inputs "data.<field>" of `graph`, which need not have all of them.
   BatchInputs(const graph::Graph& graph, const std::vector<graph::BatchField>& fields);
 
+  // From now on batches go by memory that `device` copies from fastest, where it has memory of its own: nobody waits for
+  // such a copy. The run that reads a batch must then have ended before the next one is written.
+  Status stage(const graph::Graph& graph, runtime::Device& device);
+
   // The batch's tensors are the fields', in order.
   Status write(runtime::Plan& plan, const data::Batch& batch) const;
   bool contains(std::size_t input) const;
 
  private:
-  std::vector<std::size_t> inputs_;  // by field
+  std::vector<std::size_t> inputs_;                        // by field
+  std::vector<std::shared_ptr<runtime::Memory>> staging_;  // by field; empty: the host's tensors are read
 };
 
 }  // namespace hone::lab

@@ -169,7 +169,8 @@ std::string what_it_needs(const MemoryFit& least, const MemoryLimit& limit) {
 }  // namespace
 
 MemoryLimit memory_limit(std::size_t budget, const runtime::Device& device) {
-  MemoryLimit limit{device.capacity(), fmt::format("what there is on {}", device.name())};
+  MemoryLimit limit{static_cast<std::size_t>(kForetoldShare * static_cast<double>(device.available())),
+                    fmt::format("what is free on {}", device.name())};
   if (device.host_visible()) {
     const std::size_t allowed = memory_budget();
     const std::size_t there =

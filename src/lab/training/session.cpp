@@ -82,6 +82,8 @@ Status Session::make_plans(const runtime::Provider& provider, const SessionOptio
   HONE_ASSIGN(evaluation_, runtime::Plan::compile(std::move(graphs.evaluation), provider, plan));
   data_inputs_ = BatchInputs(plan_->graph(), program_.options.fields);
   evaluation_data_inputs_ = BatchInputs(evaluation_->graph(), program_.options.fields);
+  HONE_CHECK(data_inputs_.stage(plan_->graph(), *provider.device()));
+  HONE_CHECK(evaluation_data_inputs_.stage(evaluation_->graph(), *provider.device()));
   classes_ = program_.classes;
   return {};
 }

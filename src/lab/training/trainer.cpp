@@ -86,7 +86,10 @@ class Trainer {
   Trainer(const model::Recipe& recipe, const TrainerOptions& options) : recipe_(recipe), options_(options) {}
 
   Result<TrainingResult> run() {
-    HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+    provider_ = options_.provider;
+    if (provider_ == nullptr) {
+      HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
+    }
     start_counting_memory();
     HONE_CHECK(open());
     HONE_CHECK(fit());
@@ -137,7 +140,7 @@ class Trainer {
   TrainingSetup setup_;
   SessionGraphs graphs_;          // of the program, as they fit
   std::size_t before_bytes_ = 0;  // of tensors, when the run began
-  std::unique_ptr<const runtime::Provider> provider_;
+  std::shared_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<const Descriptor> lock_;  // of the run folder
   runtime::TimingCache cache_;

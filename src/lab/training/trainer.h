@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "lab/training/fit_memory.h"
 #include "lab/training/memory.h"
 #include "model/recipe/recipe.h"
+#include "runtime/provider.h"
 
 namespace hone::lab {
 
@@ -48,8 +50,9 @@ struct TrainerOptions {
   bool resume = false;  // `out` is a run to go on with
   std::string device = "cpu";
   int threads = 0;
-  std::optional<Roofs> roofs;  // for MFU, and for the trace of some steps
-  std::string command;         // as typed
+  std::shared_ptr<const runtime::Provider> provider;  // of `device`; null: it is made by that name
+  std::optional<Roofs> roofs;                         // for MFU, and for the trace of some steps
+  std::string command;                                // as typed
 
   // All may be empty. Calls come on the thread of train(), between steps.
   std::function<void(const TrainingReport&)> on_step;
