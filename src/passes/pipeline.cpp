@@ -34,7 +34,8 @@ const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
       // Before everything that looks at operators: what the target has none for is others.
       {"spell_out_gradients", "widen", Numerics::kReassociating,
-       "compute attention, and gradients of normalisations, by ordinary operators, where there are no kernels "
+       "compute attention, and gradients of normalisations, by ordinary operators, where there are no "
+       "kernels "
        "for "
        "them",
        spell_out_gradients},

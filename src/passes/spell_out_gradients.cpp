@@ -26,9 +26,8 @@ Result<bool> has_kernel(const Target& target, const graph::Graph& graph, const N
 
 // Whether there is a kernel depends on them.
 bool has_open_extents(const graph::Graph& graph, const Node& node) {
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-    return input.valid() && !graph.type(input).is_static();
-  });
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId input) { return input.valid() && !graph.type(input).is_static(); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "core/onnx_dtype.h"
+#include "passes/precision_table.h"
 #include "passes/rewrite.h"
 
 namespace hone::passes {
@@ -23,8 +24,8 @@ Tensor as_f32(const Tensor& half) {
 // theirs.
 class Widener {
  public:
-  Widener(const graph::Graph& graph, graph::DTypeSet half)
-      : graph_(graph), half_(half), builder_(graph.name()) {}
+  Widener(const graph::Graph& graph, graph::DTypeSet half, const Target& target)
+      : graph_(graph), half_(half), target_(target), builder_(graph.name()) {}
 
   Result<PassOutcome> run() {
     for (ValueId input : graph_.inputs())
@@ -76,12 +77,30 @@ class Widener {
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_half(v); }) ||
         std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) { return is_half(v); });
     if (!touches_half) return keep(node);
-    if (gives_half_out(node)) return keep(node);
+    if (gives_half_out(node) || is_converted_product(node)) return keep(node);
     if (drop_cast(node)) return {};
     const Node wide = widened(node);
     if (!gives_wide(wide, node)) return keep(node);
     outcome_.done.push_back({node.name, fmt::format("{} computed in f32", node.op)});
     return emit(node, wide);
+  }
+
+  // A product that reads a narrow type on the target, although nothing else does.
+  bool is_converted_product(const Node& node) const {
+    if (precision_row(node).rule != PrecisionRule::kNarrow || !is_half(node.inputs[0]) ||
+        !target_.takes.converted_products.holds(graph_.type(node.inputs[0]).dtype) || !target_.runs)
+      return false;
+    std::vector<const graph::Value*> inputs;
+    std::vector<graph::TensorType> types;
+    for (const ValueId input : node.inputs) {
+      inputs.push_back(input.valid() ? &graph_.value(input) : nullptr);
+      types.push_back(input.valid() ? graph_.type(input) : graph::TensorType{});
+    }
+    std::vector<std::string> names;
+    for (const ValueId output : node.outputs)
+      names.push_back(output.valid() ? graph_.value(output).name : "");
+    const auto alone = graph_of_one(node, inputs, types, names);
+    return alone.ok() && !alone->nodes().empty() && target_.runs(*alone, alone->nodes()[0]);
   }
 
   // The conversion at the graph's end, here already.
@@ -162,6 +181,7 @@ class Widener {
 
   const graph::Graph& graph_;
   const graph::DTypeSet half_;
+  const Target& target_;
   GraphBuilder builder_;
   std::unordered_map<ValueId, ValueId> made_;
   std::map<std::pair<ValueId, DType>, ValueId> converted_;
@@ -179,7 +199,7 @@ Result<PassOutcome> widen_half(const graph::Graph& graph, const PassContext& con
   const bool any = std::any_of(graph.values().begin(), graph.values().end(),
                                [&](const graph::Value& value) { return half.holds(value.type.dtype); });
   if (!any || !products.holds(DType::kF32)) return PassOutcome{graph, {}, {}};
-  return Widener(graph, half).run();
+  return Widener(graph, half, context.target).run();
 }
 
 }  // namespace hone::passes

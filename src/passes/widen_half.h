@@ -9,6 +9,7 @@
 
 namespace hone::passes {
 
+// Products of a type that the target's products alone read (Capabilities::converted_products) stay as they are.
 // Nothing happens for a target that was not asked (whose table of products is empty) or has no f32 either.
 Result<PassOutcome> widen_half(const graph::Graph& graph, const PassContext& context);
 

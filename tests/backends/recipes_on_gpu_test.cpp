@@ -2,8 +2,8 @@
 #include <map>
 
 #include "cuda/testing/described_gpus.h"
-#include <fmt/format.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -187,9 +187,8 @@ Result<std::vector<ValueId>> attention_spelled_out(NodeEmitter& emitter, const N
       return unsupported("unsupported: Attention of tensors whose rank is not known, in other nodes");
   std::vector<ValueId> stand_ins;
   for (const ValueId input : inputs)
-    stand_ins.push_back(input.valid() && context.constant_of(input) == nullptr
-                            ? context.add("Identity", {input})
-                            : input);
+    stand_ins.push_back(
+        input.valid() && context.constant_of(input) == nullptr ? context.add("Identity", {input}) : input);
   HONE_ASSIGN(std::vector<ValueId> outputs, attention_by_products(context, stand_ins));
   HONE_CHECK(context.status());
   return outputs;

@@ -5,8 +5,8 @@
 namespace hone::graph {
 
 bool can_be_spelled_out(const Node& node) {
-  return node.op == "Attention" || node.op == "hone.AttentionGradient" || node.op == "hone.BatchNormalizationGradient" ||
-         node.op == "hone.LayerNormalizationGradient";
+  return node.op == "Attention" || node.op == "hone.AttentionGradient" ||
+         node.op == "hone.BatchNormalizationGradient" || node.op == "hone.LayerNormalizationGradient";
 }
 
 Result<std::vector<ValueId>> spelled_out(NodeEmitter& emitter, const Node& node,

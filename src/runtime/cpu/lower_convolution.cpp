@@ -291,7 +291,8 @@ void lower_convolution(const LowerContext& context, std::vector<Candidate>& foun
   const std::vector<kernels::PostOp> tail = take_own_tail(library.post_ops);
   std::vector<kernels::ConvolutionVariant> variants = Convolution::candidates_as_laid_out(library);
   const bool plain = desc->src_layout == Layout::kPlain && desc->dst_layout == Layout::kPlain;
-  if (plain && !desc->constant_weights) {
+  // What is computed could not be laid out ahead; and no kernel on tiles takes the plain layout.
+  if (plain && (!desc->constant_weights || desc->dtype == DType::kBF16)) {
     const auto more = Convolution::candidates_given_plain(library);
     variants.insert(variants.end(), more.begin(), more.end());
   }
