@@ -486,6 +486,9 @@ Status Trainer::finish() {
   for (const data::Loader* loader : {setup_.batches.get(), setup_.validation.get()})
     for (const data::Damage& damage : loader ? loader->damages() : std::vector<data::Damage>())
       note(fmt::format("left out: {}", damage.message));
+  for (const auto& kept : setup_.data.on_disk)
+    if (const auto problem = kept->problem())
+      note(problem->message + "; what else was decoded is not kept there");
   count_memory();
   also(write_trace());
   analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed
