@@ -62,11 +62,12 @@ Result<MemoryFit> fit_run(const model::Recipe& recipe, const TrainingSetup& setu
 }
 
 Result<graph::Graph> step_that_trains(const model::Recipe& recipe, const TrainingSetup& setup,
-                                      const runtime::Provider& provider, const SessionOptions& options) {
-  if (recipe.train.memory == 0) return optimise(setup.program.step, provider, options.without_passes);
+                                      const TrainingProgram& program, const runtime::Provider& provider,
+                                      const SessionOptions& options) {
+  if (recipe.train.memory == 0) return optimise(program.step, provider, options.without_passes);
   const MemoryLimit limit = memory_limit(recipe.train.memory, *provider.device());
   HONE_ASSIGN(MemoryFit fit,
-              fit_memory(setup.program, provider, options,
+              fit_memory(program, provider, options,
                          data_bytes(recipe, setup, setup.steps, setup.evaluated_together), limit));
   if (!fit.fits)
     return invalid(fmt::format("the run would need {}, more than {} ({})",
