@@ -43,7 +43,7 @@ Status write_tuned_recipe(const LabRecipeOptions& options, const lab::TrainingLa
 void print_tuned_recipe(const LabRecipeOptions& options, const lab::TrainingLab& result) {
   fmt::print("recipe    {}", (options.out / model::kRecipeFile).string());
   if (result.overrides.empty())
-    fmt::print(" (as it was: hone train does already what was kept)\n");
+    fmt::print(" (as it was: what was kept and is not lossy hone train does already)\n");
   else
     fmt::print(" (with {})\n", fmt::join(result.overrides, " "));
   if (result.speedup)

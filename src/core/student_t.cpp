@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace hone {
 namespace {
@@ -53,6 +54,25 @@ Moments moments_of(std::span<const double> values) {
   return moments;
 }
 
+// Of a difference of means, whose variance was found with so many degrees of freedom.
+MeansTest tested(double difference, double variance, double freedom, double level) {
+  MeansTest test;
+  test.difference = test.low = test.high = difference;
+  if (!(variance > 0)) {  // values without spread: equal, or different beyond doubt
+    test.p = difference == 0 ? 1 : 0;
+    test.freedom = std::numeric_limits<double>::infinity();
+    return test;
+  }
+  test.freedom = freedom;
+  const double error = std::sqrt(variance);
+  const double t = student_t_quantile(0.5 + level / 2, freedom);
+  test.p = 2 * student_t_cdf(-std::abs(difference) / error, freedom);
+  test.low = difference - t * error;
+  test.high = difference + t * error;
+  test.detectable = (t + student_t_quantile(0.8, freedom)) * error;
+  return test;
+}
+
 }  // namespace
 
 double student_t_cdf(double t, double freedom) {
@@ -72,26 +92,21 @@ double student_t_quantile(double p, double freedom) {
   return (low + high) / 2;
 }
 
-WelchTest welch_test(std::span<const double> a, std::span<const double> b, double level) {
+MeansTest paired_test(std::span<const double> a, std::span<const double> b, double level) {
+  std::vector<double> differences(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) differences[i] = b[i] - a[i];
+  const Moments moments = moments_of(differences);
+  MeansTest test = tested(moments.mean, moments.variance_of_mean, moments.freedom, level);
+  test.paired = true;
+  return test;
+}
+
+MeansTest welch_test(std::span<const double> a, std::span<const double> b, double level) {
   const Moments first = moments_of(a), second = moments_of(b);
   const double variance = first.variance_of_mean + second.variance_of_mean;
-  WelchTest test;
-  test.difference = second.mean - first.mean;
-  test.low = test.high = test.difference;
-  if (!(variance > 0)) {  // values without spread: equal, or different beyond doubt
-    test.p = test.difference == 0 ? 1 : 0;
-    test.freedom = std::numeric_limits<double>::infinity();
-    return test;
-  }
   const auto part = [](const Moments& m) { return m.variance_of_mean * m.variance_of_mean / m.freedom; };
-  test.freedom = variance * variance / (part(first) + part(second));
-  const double error = std::sqrt(variance);
-  const double t = student_t_quantile(0.5 + level / 2, test.freedom);
-  test.p = 2 * student_t_cdf(-std::abs(test.difference) / error, test.freedom);
-  test.low = test.difference - t * error;
-  test.high = test.difference + t * error;
-  test.detectable = (t + student_t_quantile(0.8, test.freedom)) * error;
-  return test;
+  const double freedom = variance * variance / (part(first) + part(second));
+  return tested(second.mean - first.mean, variance, freedom, level);
 }
 
 }  // namespace hone

@@ -85,6 +85,29 @@ TEST(WidenHalf, LeavesWhatTheTargetMultiplies) {
   check_left_alone(widen_half, "(%x: f16[4]) { %y: f16[*] = Relu(%x) return %y }", "", context);
 }
 
+TEST(WidenHalf, LeavesProductsThatTheTargetConvertsFor) {
+  PassContext context = willing_target();
+  context.target.takes.converted_products = {DType::kBF16};
+  context.target.runs = [](const graph::Graph&, const graph::Node& node) { return node.op == "MatMul"; };
+  check_rewrite(widen_half, R"((%x: f32[2,2]) {
+    %w: bf16[2,1] = constant hex"803f0040"
+    %c: bf16[*] = Cast(%x) {to = 16}
+    %m: bf16[*] = MatMul(%c, %w)
+    %r: bf16[*] = Relu(%m)
+    %y: f32[*] = Cast(%r) {to = 1}
+    return %y
+  })",
+                R"((%x: f32[2,2]) {
+    %w: bf16[2,1] = constant hex"803f0040"
+    %c: bf16[*] = Cast(%x) {to = 16}
+    %m: bf16[*] = MatMul(%c, %w)
+    %f: f32[*] = Cast(%m) {to = 1}
+    %y: f32[*] = Relu(%f)
+    return %y
+  })",
+                context);
+}
+
 TEST(WidenHalf, LeavesATargetThatWasNotAsked) {
   check_left_alone(widen_half, "(%x: f16[4]) { %y: f16[*] = Relu(%x) return %y }", "", PassContext{});
 }

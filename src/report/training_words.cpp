@@ -132,9 +132,9 @@ std::string learning_mark(const analyze::LearningNumber& row) {
   if (!row.test) return "";
   const bool differs =
       row.change == analyze::LearningChange::kBetter || row.change == analyze::LearningChange::kWorse;
-  return fmt::format("{}p = {:.2g}",
+  return fmt::format("{}p = {:.2g}{}",
                      differs ? std::string(analyze::learning_change_name(row.change)) + ", " : "",
-                     row.test->p);
+                     row.test->p, row.test->paired ? ", paired" : "");
 }
 
 std::string recipe_change_text(const analyze::RecipeChange& row) {

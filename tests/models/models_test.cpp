@@ -277,6 +277,17 @@ INSTANTIATE_TEST_SUITE_P(
                   sizes.vocabulary = 50;
                   return model::zoo::build_bert(c, "minilm", sizes);
                 }},
+        ZooCase{"bert_mlm",
+                [](const Common& c) {
+                  return model::zoo::build_bert_mlm(c, {.length = 9,
+                                                        .layers = 2,
+                                                        .hidden = 24,
+                                                        .heads = 3,
+                                                        .intermediate = 40,
+                                                        .vocabulary = 50,
+                                                        .positions = 16,
+                                                        .spelled_layer_norm = false});
+                }},
         ZooCase{
             "gpt2",
             [](const Common& c) {
@@ -332,7 +343,7 @@ TEST(ZooCommand, ListsItsModels) {
   const auto result = testing_support::run_hone({"zoo", "--list"});
   EXPECT_EQ(result.exit_code, 0);
   for (const char* name :
-       {"unet", "resnet50", "mobilenet_v2", "ssdlite", "bert_base", "minilm", "gpt2", "vit"})
+       {"unet", "resnet50", "mobilenet_v2", "ssdlite", "bert_base", "minilm", "bert_mlm", "gpt2", "vit"})
     EXPECT_THAT(result.out, HasSubstr(name));
 }
 

@@ -119,6 +119,11 @@ TEST(TorchParity, CellsUnetInBf16) {
       {"train={steps=100, batch=4, seed=1, precision=\"bf16\"}", "data.sizes.samples=64", "metric={}"});
 }
 
+TEST(TorchParity, BertMlm) {
+  expect_parity("bert_mlm", {{"network", "bert_mlm"}, {"heads", 4}, {"schedule", "linear"}},
+                {"train.steps=100"});
+}
+
 TEST(TorchParity, CellsUnet) {
   expect_parity("cells_unet", {{"network", "unet"}},
                 {"train={steps=100, batch=4, seed=1}", "data.sizes.samples=64", "metric={}"});

@@ -69,4 +69,29 @@ batch = 8
   return parsed(text, overrides);
 }
 
+model::Recipe tiny_bert(const std::string& text_file, const std::vector<std::string>& overrides) {
+  const std::string text = R"([model]
+zoo = "bert_mlm"
+sizes = { size = 16, layers = 1, hidden = 16, heads = 2, intermediate = 32, vocabulary = 257, positions = 16 }
+[data]
+source = "text"
+path = ")" + text_file + R"("
+sizes = { length = 16 }
+[data.masking]
+share = 0.3
+[loss]
+kind = "cross-entropy"
+[metric]
+kind = "accuracy"
+[optimizer]
+rate = 1e-2
+[train]
+steps = 30
+batch = 8
+[checkpoint]
+every = 5
+)";
+  return parsed(text, overrides);
+}
+
 }  // namespace hone::training

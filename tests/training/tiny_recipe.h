@@ -16,4 +16,7 @@ std::string tiny_digits_text();
 // A GPT-2 of one layer on the bytes of `text_file`, 16 of them a sample.
 model::Recipe tiny_gpt2(const std::string& text_file, const std::vector<std::string>& overrides = {});
 
+// A BERT of one layer that finds hidden bytes of `text_file` again, 16 of them a sample.
+model::Recipe tiny_bert(const std::string& text_file, const std::vector<std::string>& overrides = {});
+
 }  // namespace hone::training

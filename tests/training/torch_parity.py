@@ -64,6 +64,28 @@ def gpt2(p, batch, run):
     return F.cross_entropy(logits.flatten(0, 1), batch["next"].flatten())
 
 
+def bert_mlm(p, batch, run):
+    """Devlin et al. 2018: normalised behind each sum; the head's decoder is the embedding."""
+    tokens, table = batch["tokens"], p["bert.embeddings.word_embeddings.weight"]
+    heads, hidden = run["heads"], table.shape[1]
+    layers = 1 + max(int(name.split(".")[3]) for name in p if name.startswith("bert.encoder.layer."))
+    norm = lambda x, at: F.layer_norm(x, (hidden,), p[at + ".LayerNorm.weight"], p[at + ".LayerNorm.bias"], 1e-12)
+    dense = lambda x, at: x @ p[at + ".weight"] + p[at + ".bias"]
+    split = lambda x: x.unflatten(-1, (heads, hidden // heads)).transpose(1, 2)
+    x = table[tokens] + p["bert.embeddings.token_type_embeddings.weight"][0]
+    x = norm(x + p["bert.embeddings.position_embeddings.weight"][:tokens.shape[1]], "bert.embeddings")
+    for i in range(layers):
+        at = f"bert.encoder.layer.{i}."
+        q, k, v = (split(dense(x, at + "attention.self." + name)) for name in ("query", "key", "value"))
+        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = norm(x + dense(y, at + "attention.output.dense"), at + "attention.output")
+        y = F.gelu(dense(x, at + "intermediate.dense"))
+        x = norm(x + dense(y, at + "output.dense"), at + "output")
+    x = norm(F.gelu(dense(x, "cls.predictions.transform.dense")), "cls.predictions.transform")
+    logits = x @ table.T + p["cls.predictions.bias"]
+    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=-100)
+
+
 def unet(p, batch, run):
     """Batch normalisation by the statistics of the batch, as in training."""
 
@@ -92,10 +114,11 @@ DISTURBED = 5  # runs of PyTorch from weights that differ in their last place
 
 
 def rate_at(step, run):
-    """Cosine with a linear warm-up: the schedule of the shipped recipes."""
+    """Cosine or linear with a linear warm-up: the schedules of the shipped recipes."""
     warm, steps, final = run["warmup_steps"], run["steps"], run["final"]
     share = min(max((step - warm) / (steps - warm), 0), 1)
-    return run["rate"] * min(1, (step + 1) / max(warm, 1)) * (final + (1 - final) * (1 + math.cos(math.pi * share)) / 2)
+    left = 1 - share if run.get("schedule") == "linear" else (1 + math.cos(math.pi * share)) / 2
+    return run["rate"] * min(1, (step + 1) / max(warm, 1)) * (final + (1 - final) * left)
 
 
 def train(run, initial, batches, dtype, autocast=False):
@@ -106,7 +129,7 @@ def train(run, initial, batches, dtype, autocast=False):
         [{"params": [p for p in parameters.values() if p.dim() >= 2], "weight_decay": run["weight_decay"]},
          {"params": [p for p in parameters.values() if p.dim() < 2], "weight_decay": 0}],
         betas=(run["beta1"], run["beta2"]), eps=run["epsilon"])
-    network = {"digits_cnn": digits_cnn, "gpt2": gpt2, "unet": unet}[run["network"]]
+    network = {"bert_mlm": bert_mlm, "digits_cnn": digits_cnn, "gpt2": gpt2, "unet": unet}[run["network"]]
     losses = []
     for step in range(len(run["losses"])):
         batch = {name.split(".", 1)[1]: wide(value) for name, value in batches.items() if name.startswith(f"{step}.")}

@@ -117,7 +117,7 @@ LearningChange direction(double difference, bool larger_is_better) {
 
 class Comparer {
  public:
-  Comparer(Runs a, Runs b) : a_(a), b_(b) {}
+  Comparer(Runs a, Runs b, bool paired) : a_(a), b_(b) { result_.paired = paired; }
 
   TrainingComparison run() {
     for (const TrainingRun& each : a_) result_.a.push_back(each.source);
@@ -246,7 +246,9 @@ void Comparer::add(std::string id, std::string name, bool larger_is_better, Numb
   if (row.a.empty() && row.b.empty()) return;
   // Of runs that never came to a target there is no number, and the mean of the others is none of all.
   const bool all = row.a.size() == row.a_runs && row.b.size() == row.b_runs;
-  if (all && several()) row.test = welch_test(row.a, row.b, kConfidence);
+  if (all && several())
+    row.test =
+        result_.paired ? paired_test(row.a, row.b, kConfidence) : welch_test(row.a, row.b, kConfidence);
   if (row.a == row.b)
     row.change = LearningChange::kSame;
   else if (row.test)
@@ -350,23 +352,25 @@ void Comparer::judge_learning() {
   }
   const LearningNumber& row = result_.numbers.front();
   result_.learning = row.change;
-  const std::string runs = fmt::format("{} and {} runs", row.a.size(), row.b.size());
+  const std::string test =
+      result_.paired ? fmt::format("paired t over {} seeds that both have", row.a.size())
+                     : fmt::format("Welch's t over seeds, {} and {} runs", row.a.size(), row.b.size());
   switch (row.change) {
     case LearningChange::kSame:
       result_.learning_sentence = fmt::format("They end at the same: {}", numbers_text(row));
       break;
     case LearningChange::kBetter:
     case LearningChange::kWorse:
-      result_.learning_sentence = fmt::format(
-          "The second learned {}: {} (Welch's t over seeds, {}, p = {:.2g})",
-          row.change == LearningChange::kBetter ? "better" : "worse", numbers_text(row), runs, row.test->p);
+      result_.learning_sentence = fmt::format("The second learned {}: {} ({}, p = {:.2g})",
+                                              row.change == LearningChange::kBetter ? "better" : "worse",
+                                              numbers_text(row), test, row.test->p);
       break;
     case LearningChange::kNoDifference:
       result_.learning_sentence = fmt::format(
-          "No difference of learning can be told: {} (Welch's t over seeds, {}, p = {:.2g}); one of {:.2g} "
-          "would "
-          "have been found four times in five",
-          numbers_text(row), runs, row.test->p, row.test->detectable);
+          "No difference of learning can be told: {} ({}, p = {:.2g}); one of {:.2g} would have been found "
+          "four "
+          "times in five",
+          numbers_text(row), test, row.test->p, row.test->detectable);
       break;
     case LearningChange::kUnknown:
       result_.learning_sentence = fmt::format(
@@ -469,11 +473,41 @@ std::string_view learning_change_name(LearningChange change) {
   return "unknown";
 }
 
+namespace {
+
+// Of a run: what decides its random numbers, as far as its recipe says it.
+std::vector<std::string> seeds_of(const TrainingRun& run) {
+  std::vector<std::string> seeds;
+  for (const std::string& key : kSeeds) {
+    const auto found = std::find_if(run.recipe.begin(), run.recipe.end(),
+                                    [&](const auto& entry) { return entry.first == key; });
+    seeds.push_back(found == run.recipe.end() ? "" : found->second);
+  }
+  return seeds;
+}
+
+// `b` in the order of `a`'s seeds; nullopt: they are not the same, or one of them ran twice.
+std::optional<std::vector<TrainingRun>> twins_of(Runs a, Runs b) {
+  std::map<std::vector<std::string>, const TrainingRun*> by_seeds;
+  for (const TrainingRun& run : b) by_seeds[seeds_of(run)] = &run;
+  if (a.size() < 2 || a.size() != b.size() || by_seeds.size() != b.size()) return std::nullopt;
+  std::vector<TrainingRun> twins;
+  for (const TrainingRun& run : a) {
+    const auto twin = by_seeds.extract(seeds_of(run));
+    if (twin.empty()) return std::nullopt;
+    twins.push_back(*twin.mapped());
+  }
+  return twins;
+}
+
+}  // namespace
+
 Result<TrainingComparison> compare_training(Runs a, Runs b) {
   for (const Runs& side : {a, b})
     for (const TrainingRun& run : side)
       if (run.log.empty()) return invalid(fmt::format("{}: no step of it is known yet", run.source));
-  return Comparer(a, b).run();
+  const auto twins = twins_of(a, b);
+  return Comparer(a, twins ? Runs(*twins) : b, twins.has_value()).run();
 }
 
 }  // namespace hone::analyze

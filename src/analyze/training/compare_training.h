@@ -31,7 +31,8 @@ struct LearningNumber {
   bool larger_is_better = false;
   std::vector<double> a, b;  // by run; runs that have no such number are left out
   std::size_t a_runs = 0, b_runs = 0;
-  std::optional<WelchTest> test;  // of two runs and more on each side
+  std::optional<MeansTest>
+      test;  // of two runs and more on each side; paired where both sides have the same seeds
   LearningChange change = LearningChange::kUnknown;
 
   double a_mean() const;
@@ -46,11 +47,14 @@ struct RecipeChange {
 struct TimeChange {
   double a_ms = 0, b_ms = 0;           // medians over steps; of several runs the mean of these
   Difference difference;               // of one run each: of their steps
-  std::optional<WelchTest> test = {};  // of several: of their medians
+  std::optional<MeansTest> test = {};  // of several: of their medians
   Certainty certainty = Certainty::kNone;
 };
 
 struct TrainingComparison {
+  // Both sides ran the same seeds, each once: run i of the one is compared with run i of the other, whose seeds are the
+  // same.
+  bool paired = false;
   std::vector<std::string> a, b;  // folders
   std::string a_name, b_name;     // recipes
   TimeChange step;
@@ -69,7 +73,7 @@ struct TrainingComparison {
   std::vector<std::string> caveats;
 };
 
-// One run or more on each side; an error where a side's run has no steps.
+// One run or more on each side; those of the second are put into the order in which the first has their seeds. An error where a side's run has no steps.
 Result<TrainingComparison> compare_training(std::span<const TrainingRun> a, std::span<const TrainingRun> b);
 
 }  // namespace hone::analyze

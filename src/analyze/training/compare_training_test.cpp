@@ -1,5 +1,7 @@
 #include "analyze/training/compare_training.h"
 
+#include <random>
+
 #include <gmock/gmock.h>
 
 #include "analyze/training/fabricate_training.h"
@@ -126,6 +128,51 @@ TEST(CompareTraining, SeveralSeedsShowThatARunLearnsWorse) {
   EXPECT_LT(last.test->high, 0);
   EXPECT_THAT(c.recipe, IsEmpty()) << "seeds are what varies";
   EXPECT_EQ(compared(runs({.best = 0.9}, 11, 4), runs({}, 1, 4)).learning, LearningChange::kBetter);
+}
+
+// What a seed does is larger than what was changed, and the same on both sides.
+std::vector<TrainingRun> runs_of_seeds(std::vector<uint64_t> seeds, double better, uint64_t noise) {
+  std::mt19937_64 random(noise);
+  std::normal_distribution<double> normal;
+  std::vector<TrainingRun> all;
+  for (const uint64_t seed : seeds) {
+    TrainingRun run = training_run({.seed = seed, .best = 0.8, .seed_noise = 0.05});
+    *run.evaluations.back().metric += better + 0.001 * normal(random);
+    run.log.back().loss += 1e-6 * normal(random);
+    all.push_back(run);
+  }
+  return all;
+}
+
+TEST(CompareTraining, SeedsThatBothSidesHaveArePaired) {
+  const auto a = runs_of_seeds({1, 2, 3, 4}, 0, 1), b = runs_of_seeds({3, 1, 4, 2}, 0.01, 2);
+  const TrainingComparison c = compared(a, b);
+  EXPECT_TRUE(c.paired);
+  EXPECT_EQ(c.b, (std::vector<std::string>{"runs/seed1", "runs/seed2", "runs/seed3", "runs/seed4"}));
+  EXPECT_EQ(c.learning, LearningChange::kBetter) << c.learning_sentence;
+  EXPECT_THAT(c.learning_sentence, HasSubstr("paired t over 4 seeds that both have"));
+  ASSERT_TRUE(number(c, "last_metric").test);
+  EXPECT_TRUE(number(c, "last_metric").test->paired);
+  EXPECT_NEAR(number(c, "last_metric").test->difference, 0.01, 0.003);
+  ASSERT_TRUE(c.step.test);
+  EXPECT_FALSE(c.step.test->paired) << "a seed does nothing to time";
+  // One seed that only one side has: nothing is paired, and the change drowns in what seeds do.
+  const TrainingComparison apart = compared(a, runs_of_seeds({3, 1, 4, 5}, 0.01, 2));
+  EXPECT_FALSE(apart.paired);
+  EXPECT_EQ(apart.learning, LearningChange::kNoDifference);
+  EXPECT_THAT(apart.learning_sentence, HasSubstr("Welch's t over seeds, 4 and 4 runs"));
+}
+
+TEST(CompareTraining, PairedSeedsDifferNoMoreOftenThanTheLevelSays) {
+  int claimed = 0;
+  constexpr int kTrials = 200;
+  for (uint64_t i = 0; i < kTrials; ++i)
+    claimed +=
+        compared(runs_of_seeds({1, 2, 3}, 0, 10 * i), runs_of_seeds({1, 2, 3}, 0, 10 * i + 1)).learning ==
+                LearningChange::kNoDifference
+            ? 0
+            : 1;
+  EXPECT_LT(claimed, kTrials / 10);
 }
 
 TEST(CompareTraining, SeedsOfOneRecipeDifferNoMoreOftenThanTheLevelSays) {

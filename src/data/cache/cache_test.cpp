@@ -60,6 +60,17 @@ TEST(Cache, MemoryKeepsWhatItsBudgetHasRoomFor) {
   EXPECT_EQ(samples->reads, 17);
 }
 
+TEST(Cache, TwoMayShareABudget) {
+  const auto one = std::make_shared<CountedSamples>(), other = std::make_shared<CountedSamples>();
+  const auto budget = std::make_shared<CacheBudget>(5 * 20);  // five samples
+  const auto first = cache_in_memory(one, budget), second = cache_in_memory(other, budget);
+  for (int64_t i = 0; i < 3; ++i) ASSERT_TRUE(first->read(i).ok());
+  expect_samples(*second);
+  expect_samples(*first);
+  EXPECT_EQ(first->counts().kept, 3);
+  EXPECT_EQ(second->counts().kept, 2);
+}
+
 TEST(Cache, DiskKeepsSamplesForTheNextRun) {
   const ScratchFolder folder("cache");
   const auto samples = std::make_shared<CountedSamples>();

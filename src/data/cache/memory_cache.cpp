@@ -1,6 +1,5 @@
 #include "data/cache/memory_cache.h"
 
-#include <atomic>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -17,8 +16,8 @@ int64_t bytes_of(const Sample& sample) {
 
 class MemoryCache final : public CachedDataset {
  public:
-  MemoryCache(std::shared_ptr<const Dataset> dataset, int64_t budget)
-      : dataset_(std::move(dataset)), budget_(budget) {}
+  MemoryCache(std::shared_ptr<const Dataset> dataset, std::shared_ptr<CacheBudget> budget)
+      : dataset_(std::move(dataset)), budget_(std::move(budget)) {}
 
   std::span<const Field> fields() const override { return dataset_->fields(); }
   int64_t size() const override { return dataset_->size(); }
@@ -50,12 +49,15 @@ class MemoryCache final : public CachedDataset {
   void keep(int64_t index, const Sample& sample) const {
     const int64_t bytes = bytes_of(sample);
     const std::unique_lock lock(mutex_);
-    if (bytes_ + bytes > budget_) return;
-    if (samples_.emplace(index, sample).second) bytes_ += bytes;
+    if (!budget_->take(bytes)) return;
+    if (samples_.emplace(index, sample).second)
+      bytes_ += bytes;
+    else
+      budget_->give_back(bytes);
   }
 
   std::shared_ptr<const Dataset> dataset_;
-  int64_t budget_;
+  std::shared_ptr<CacheBudget> budget_;
   mutable std::shared_mutex mutex_;
   mutable std::unordered_map<int64_t, Sample> samples_;
   mutable int64_t bytes_ = 0;
@@ -65,8 +67,13 @@ class MemoryCache final : public CachedDataset {
 }  // namespace
 
 std::shared_ptr<const CachedDataset> cache_in_memory(std::shared_ptr<const Dataset> dataset,
+                                                     std::shared_ptr<CacheBudget> budget) {
+  return std::make_shared<MemoryCache>(std::move(dataset), std::move(budget));
+}
+
+std::shared_ptr<const CachedDataset> cache_in_memory(std::shared_ptr<const Dataset> dataset,
                                                      int64_t budget_bytes) {
-  return std::make_shared<MemoryCache>(std::move(dataset), budget_bytes);
+  return cache_in_memory(std::move(dataset), std::make_shared<CacheBudget>(budget_bytes));
 }
 
 }  // namespace hone::data

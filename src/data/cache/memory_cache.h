@@ -2,6 +2,7 @@
 // once, so that throwing out the longest unused would throw out what is needed next.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "data/dataset.h"
@@ -18,7 +19,26 @@ class CachedDataset : public Dataset {
   virtual CacheCounts counts() const = 0;
 };
 
-// Samples of `dataset` until they take `budget_bytes`; the rest are read each time. Damaged samples are not kept.
+// Bytes that caches which share it may take together. Thread-safe.
+class CacheBudget {
+ public:
+  explicit CacheBudget(int64_t bytes) : left_(bytes) {}
+  // Whether there are so many left, which are taken then.
+  bool take(int64_t bytes) {
+    int64_t left = left_;
+    while (left >= bytes)
+      if (left_.compare_exchange_weak(left, left - bytes)) return true;
+    return false;
+  }
+  void give_back(int64_t bytes) { left_ += bytes; }
+
+ private:
+  std::atomic<int64_t> left_;
+};
+
+// Samples of `dataset` until the budget is used up; the rest are read each time. Damaged samples are not kept.
+std::shared_ptr<const CachedDataset> cache_in_memory(std::shared_ptr<const Dataset> dataset,
+                                                     std::shared_ptr<CacheBudget> budget);
 std::shared_ptr<const CachedDataset> cache_in_memory(std::shared_ptr<const Dataset> dataset,
                                                      int64_t budget_bytes);
 

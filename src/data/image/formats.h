@@ -10,7 +10,7 @@ namespace hone::data {
 
 // 1 to 16 bits, grey, palette and colour, with alpha; interlaced, too. Palettes become colours.
 Result<Tensor> decode_png(std::span<const std::byte> bytes, const ImageLimits& limits, Narrow narrow);
-// Grey as one channel, all else as RGB.
+// Grey as one channel, all else as RGB; turned as its camera was held.
 Result<Tensor> decode_jpeg(std::span<const std::byte> bytes, const ImageLimits& limits);
 
 // An image to be filled: an error for one that is empty or beyond the limits.

@@ -1,13 +1,16 @@
 // JPEG through libjpeg-turbo. Its errors leave by longjmp over frames that own nothing.
 #include <csetjmp>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <fmt/core.h>
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "data/image/exif.h"
 #include "data/image/formats.h"
 
 namespace hone::data {
@@ -50,6 +53,7 @@ class JpegReader {
     if (setjmp(errors_.back) != 0) return false;
     jpeg_create_decompress(&info_);
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+    jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xFFFF);
     jpeg_read_header(&info_, TRUE);
     info_.out_color_space = info_.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_calc_output_dimensions(&info_);
@@ -66,6 +70,16 @@ class JpegReader {
     return true;
   }
   const jpeg_decompress_struct& info() const { return info_; }
+  // Behind read_header(): the first Exif block's.
+  int orientation() const {
+    static constexpr std::string_view kExif("Exif\0\0", 6);
+    for (const jpeg_marker_struct* marker = info_.marker_list; marker != nullptr; marker = marker->next) {
+      const auto block = std::as_bytes(std::span(marker->data, marker->data_length));
+      if (block.size() > kExif.size() && std::memcmp(block.data(), kExif.data(), kExif.size()) == 0)
+        return exif_orientation(block.subspan(kExif.size()));
+    }
+    return 1;
+  }
   std::string problem() const { return std::string("damaged JPEG file: ") + errors_.text; }
 
  private:
@@ -89,9 +103,10 @@ Result<Tensor> decode_jpeg(std::span<const std::byte> bytes, const ImageLimits& 
     interleaved = std::make_unique_for_overwrite<std::byte[]>(image.bytes());
     target = interleaved.get();
   }
+  const int orientation = reader.orientation();
   if (!reader.read_rows(target, static_cast<std::size_t>(width * channels))) return corrupt(reader.problem());
   if (interleaved) split_channels(interleaved.get(), image);
-  return image;
+  return upright(image, orientation);
 }
 
 }  // namespace hone::data

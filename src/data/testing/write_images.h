@@ -74,8 +74,8 @@ inline void write_png(const std::filesystem::path& path, const Tensor& image, bo
   std::fclose(file);
 }
 
-// u8, 1 or 3 channels.
-inline void write_jpeg(const std::filesystem::path& path, const Tensor& image) {
+// u8, 1 or 3 channels. `exif`: what stands behind "Exif"; empty: nothing does.
+inline void write_jpeg(const std::filesystem::path& path, const Tensor& image, const std::string& exif = {}) {
   std::vector<std::byte> bytes = interleaved_bytes(image);
   std::FILE* file = std::fopen(path.c_str(), "wb");
   jpeg_compress_struct info{};
@@ -90,6 +90,11 @@ inline void write_jpeg(const std::filesystem::path& path, const Tensor& image) {
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, 98, TRUE);
   jpeg_start_compress(&info, TRUE);
+  if (!exif.empty()) {
+    const std::string block = std::string("Exif\0\0", 6) + exif;
+    jpeg_write_marker(&info, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(block.data()),
+                      static_cast<unsigned>(block.size()));
+  }
   while (info.next_scanline < info.image_height) {
     auto* row =
         reinterpret_cast<JSAMPROW>(bytes.data() + bytes.size() / info.image_height * info.next_scanline);

@@ -121,7 +121,7 @@ TEST(Tokens, WhatCannotBeSaysWhy) {
               HasSubstr("7 bytes are no whole number of 16-bit"));
   ASSERT_TRUE(write_file(folder / "a.bin", std::string("\x01\x00\x09\x00\x02\x00", 6)).ok());
   EXPECT_THAT(open_token_files({folder / "a.bin"}, DType::kU16, {.length = 3}).error().message,
-              HasSubstr("too few for one window of 3"));
+              HasSubstr("too few for one sample of 4"));
   EXPECT_THAT(open_token_files({folder / "a.bin"}, DType::kU8, {}).error().message,
               HasSubstr("16 or 32 bits"));
   const auto set = open_token_files({folder / "a.bin"}, DType::kU16, {.length = 2, .vocabulary = 9});

@@ -26,6 +26,7 @@ constexpr uint32_t kNoToken = ~uint32_t{0};
 class ByteTokenizer final : public Tokenizer {
  public:
   int64_t vocabulary() const override { return 256; }
+  std::optional<uint32_t> token_of(std::string_view /*name*/) const override { return std::nullopt; }
   std::vector<uint32_t> encode(std::string_view text) const override {
     std::vector<uint32_t> tokens;
     tokens.reserve(text.size());
@@ -83,6 +84,12 @@ class BpeTokenizer final : public Tokenizer {
   static Result<std::shared_ptr<const Tokenizer>> parse(const json& file);
 
   int64_t vocabulary() const override { return std::ssize(text_of_); }
+  std::optional<uint32_t> token_of(std::string_view name) const override {
+    for (const Added& added : added_)
+      if (added.text == name) return added.token;
+    const auto found = token_of_.find(std::string(name));
+    return found == token_of_.end() ? std::nullopt : std::optional(found->second);
+  }
 
   std::vector<uint32_t> encode(std::string_view text) const override {
     std::vector<uint32_t> tokens;

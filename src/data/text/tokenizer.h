@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
   virtual int64_t vocabulary() const = 0;  // every token is below it
+  // The token that the tokenizer's file calls so ("[MASK]"); of bytes there is none.
+  virtual std::optional<uint32_t> token_of(std::string_view name) const = 0;
   virtual std::vector<uint32_t> encode(std::string_view text) const = 0;
   // The bytes of tokens, which need not be whole UTF-8; numbers that are no token give nothing.
   virtual std::string decode(std::span<const uint32_t> tokens) const = 0;

@@ -90,10 +90,9 @@ Result<std::shared_ptr<const Dataset>> make_token_set(std::vector<TokenRow> rows
     used.push_back(std::move(row));
   }
   if (windows == 0)
-    return invalid(fmt::format(
-        "{}: {} tokens, too few for one window of {} and the token that follows; give more text or "
-        "a shorter window",
-        rows.empty() ? "tokens" : rows[0].name, tokens, options.length));
+    return invalid(
+        fmt::format("{}: {} tokens, too few for one sample of {}; give more text or a shorter window",
+                    rows.empty() ? "tokens" : rows[0].name, tokens, options.length + 1));
   return std::shared_ptr<const Dataset>(std::make_shared<TokenSet>(std::move(used), options, windows));
 }
 

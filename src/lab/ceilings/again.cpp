@@ -79,10 +79,12 @@ Result<BetterRoofs> measure_again(const Roofs& roofs, const RoofChoice& choice, 
   HONE_CHECK(internal::measure_memory(run));
   BetterRoofs better{roofs, {}};
   internal::take_higher(run.result.roofs, better.roofs);
+  (void)raise_nearer_levels(better.roofs);  // by what `changes` says of the farther one
   better.changes = changes_between(roofs, better.roofs, choice);
   const CeilingsCache cache(options.cache_folder, machine, roofs.threads);
   if (auto kept = cache.read(); kept.ok()) {
     internal::take_higher(run.result.roofs, kept->roofs);
+    (void)raise_nearer_levels(kept->roofs);
     (void)cache.write(*kept);  // a convenience: the next run finds out as this one did
   }
   return better;

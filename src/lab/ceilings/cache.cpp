@@ -54,6 +54,8 @@ Result<Ceilings> CeilingsCache::read() const {
   auto ceilings = ceilings_from_json(json);
   if (!ceilings.ok()) return bad(ceilings.error().message);
   ceilings->from_cache = true;
+  for (std::string& raised : raise_nearer_levels(ceilings->roofs))  // kept by an earlier hone
+    ceilings->notes.push_back(std::move(raised));
   return ceilings;
 }
 

@@ -44,11 +44,16 @@ double hours_since(const std::string& then) {
   return std::difftime(now, timegm(&parts)) / 3600;
 }
 
+void append(std::vector<std::string>& list, std::vector<std::string> more) {
+  for (std::string& each : more) list.push_back(std::move(each));
+}
+
 // Old quick roofs, made better by another quick measurement, and kept as measured now.
 Result<Ceilings> measure_over(const Ceilings& old, const Machine& machine, const CeilingsCache& cache,
                               const CeilingsOptions& options) {
   HONE_ASSIGN(Ceilings fresh, measure_ceilings(machine, options));
   internal::take_higher(old.roofs, fresh.roofs);
+  append(fresh.notes, raise_nearer_levels(fresh.roofs));
   (void)cache.write(fresh);  // a convenience: the next run measures again
   return fresh;
 }
@@ -114,6 +119,7 @@ Result<Ceilings> measure_ceilings(const Machine& machine, const CeilingsOptions&
   HONE_CHECK(internal::measure_compute(run));
   HONE_CHECK(internal::measure_memory(run));
   HONE_CHECK(internal::measure_threads(run));
+  append(result.notes, raise_nearer_levels(result.roofs));
   result.seconds = static_cast<double>(now_ns() - start) * 1e-9;
   result.measured_at = utc_now();
   if (options.progress) options.progress(1);

@@ -54,6 +54,10 @@ analyze::RoofsOrigin origin_of(const Ceilings& ceilings);
 // the machine was busy.
 Result<Ceilings> load_or_measure_ceilings(const Machine& machine, const CeilingsOptions& options = {});
 
+// Makes no level slower than one farther away, where the same data could lie as well: a nearer one that another program
+// disturbed while it was measured gets the farther one's rate. Says of each which, for people.
+std::vector<std::string> raise_nearer_levels(Roofs& roofs);
+
 // Some of a machine's roofs.
 struct RoofChoice {
   std::vector<DType> dtypes;

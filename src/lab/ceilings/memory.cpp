@@ -53,9 +53,17 @@ std::size_t to_grain(double bytes) {
   return std::max(kStep, static_cast<std::size_t>(bytes) / kStep * kStep);
 }
 
-// Half of each cache is what streams use: the rest is for stacks, code and unlucky mappings. A level must
-// hold clearly more than the ones inside it, or it isn't what would be measured (exclusive caches, few
-// threads on a large one).
+// A few times what the cache inside holds is enough to be outside of it, and half of a cache is what streams use at most: the
+// rest is for stacks, code and unlucky mappings. Of a last level of hundreds of MB that a processor's other cores share,
+// and other tenants of a virtual machine's host, half is not there: streams of that size run from DRAM. A level must hold
+// clearly more than the ones inside it, or it isn't what would be measured (exclusive caches, few threads on a large one).
+constexpr double kTimesInner = 4, kLeastTimesInner = 1.5;
+
+double stream_bytes(double share, double inner) {
+  const double most = inner > 0 ? std::min(share / 2, kTimesInner * inner) : share / 2;
+  return std::max(most, kLeastTimesInner * inner);
+}
+
 std::vector<Level> plan_levels(const Machine& machine, int threads) {
   std::vector<Level> levels;
   double inner = 0;  // a thread's share of the last level, bytes
@@ -66,8 +74,7 @@ std::vector<Level> plan_levels(const Machine& machine, int threads) {
     const double share = capacity / threads;
     total = static_cast<double>(cache.bytes) * cache.instances;
     if (share >= 3 * inner)
-      levels.push_back(
-          {fmt::format("L{}", cache.level), capacity, to_grain(std::max(share / 2, 1.5 * inner))});
+      levels.push_back({fmt::format("L{}", cache.level), capacity, to_grain(stream_bytes(share, inner))});
     inner = std::max(inner, share);
   }
   const double wanted = std::clamp(4 * total, kLeastDram, kMostDram);

@@ -13,14 +13,15 @@
 #include "core/file.h"
 #include "core/spelling.h"
 #include "data/augment/augment.h"
+#include "data/cache/disk_cache.h"
 #include "data/cache/memory_cache.h"
 #include "data/image/image_sets.h"
 #include "data/order.h"
 #include "data/synthetic/digits.h"
 #include "data/synthetic_cells.h"
-#include "data/text/next_tokens.h"
 #include "data/text/text_set.h"
 #include "data/zarr/zarr.h"
+#include "lab/training/token_targets.h"
 
 namespace hone::lab {
 namespace {
@@ -120,36 +121,31 @@ Result<TrainingData> open_cells(const model::RecipeData& recipe) {
   return split(std::move(whole), recipe, false);
 }
 
-Result<std::shared_ptr<const data::Tokenizer>> tokenizer_of(const model::RecipeData& recipe) {
-  if (recipe.tokenizer.empty()) return data::byte_tokenizer();
-  return data::read_tokenizer(recipe.tokenizer);
-}
-
 // Windows of tokens follow each other: the last of them are kept back, or another file is.
 Result<TrainingData> split_windows(std::shared_ptr<const data::Dataset> windows,
                                    std::shared_ptr<const data::Dataset> apart,
-                                   const model::RecipeData& recipe, int64_t length) {
+                                   const model::RecipeData& recipe) {
+  if (apart == nullptr) return split(std::move(windows), recipe, false);
   TrainingData made;
-  if (apart != nullptr) {
-    made.training = std::move(windows);
-    made.validation = std::move(apart);
-  } else {
-    HONE_ASSIGN(made, split(std::move(windows), recipe, false));
-  }
-  made.tokens_per_sample = length;
-  made.augmentation = made.preparation = data::next_tokens();
+  made.training = std::move(windows);
+  made.validation = std::move(apart);
   return made;
 }
 
 Result<TrainingData> open_tokens(const model::RecipeData& recipe) {
   Sizes sizes(recipe);
-  data::TokenOptions options;
-  options.length = sizes.take("length", 128);
+  const int64_t length = sizes.take("length", 128);
   HONE_CHECK(sizes.check());
-  HONE_ASSIGN(const auto tokenizer, tokenizer_of(recipe));
+  HONE_ASSIGN(const data::TokenOptions options, token_windows(recipe, length));
+  const bool is_text = recipe.source == "text";
+  std::shared_ptr<const data::Tokenizer> tokenizer = is_text ? data::byte_tokenizer() : nullptr;
+  if (!recipe.tokenizer.empty()) {
+    HONE_ASSIGN(tokenizer, data::read_tokenizer(recipe.tokenizer));
+  }
+  HONE_ASSIGN(const TokenTargets targets, token_targets(recipe, tokenizer.get()));
   const DType dtype = recipe.token_type == "u32" ? DType::kU32 : DType::kU16;
   const auto open = [&](const std::filesystem::path& file) -> Result<std::shared_ptr<const data::Dataset>> {
-    if (recipe.source == "tokens") return data::open_token_files({file}, dtype, options);
+    if (!is_text) return data::open_token_files({file}, dtype, options);
     return data::open_text({file}, *tokenizer, options);
   };
   HONE_ASSIGN(std::shared_ptr<const data::Dataset> windows, open(recipe.path));
@@ -157,7 +153,11 @@ Result<TrainingData> open_tokens(const model::RecipeData& recipe) {
   if (!recipe.validation_path.empty()) {
     HONE_ASSIGN(apart, open(recipe.validation_path));
   }
-  return split_windows(std::move(windows), std::move(apart), recipe, options.length);
+  HONE_ASSIGN(TrainingData made, split_windows(std::move(windows), std::move(apart), recipe));
+  made.tokens_per_sample = length;
+  made.augmentation = made.preparation = targets.transform;
+  made.mask_token = targets.mask;
+  return made;
 }
 
 Result<TrainingData> open_zarr_of(const model::RecipeData& recipe) {
@@ -263,12 +263,26 @@ Result<std::unique_ptr<data::Loader>> make_loader(std::shared_ptr<const data::Da
   return data::Loader::make(std::move(dataset), std::move(transform), options);
 }
 
+// Which sample is which number is another matter for each part.
+Status keep_on_disk(const model::RecipeData& recipe, TrainingData& opened) {
+  if (recipe.cache.empty()) return {};
+  for (const auto& [part, folder] :
+       {std::pair{&opened.training, "training"}, {&opened.validation, "validation"}}) {
+    if (*part == nullptr) continue;
+    HONE_ASSIGN(const auto kept, data::cache_on_disk(*part, recipe.cache / folder));
+    *part = kept;
+    opened.on_disk.push_back(kept);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TrainingData> open_data(const model::RecipeData& recipe) {
   HONE_ASSIGN(TrainingData opened, open_source(recipe));
+  HONE_CHECK(keep_on_disk(recipe, opened));
   if (recipe.cache_mb > 0 && opened.tokens_per_sample == 0) {  // tokens are in memory already, or mapped
-    const int64_t budget = recipe.cache_mb * 1'000'000;
+    const auto budget = std::make_shared<data::CacheBudget>(recipe.cache_mb * 1'000'000);
     opened.training = data::cache_in_memory(std::move(opened.training), budget);
     if (opened.validation) opened.validation = data::cache_in_memory(std::move(opened.validation), budget);
   }

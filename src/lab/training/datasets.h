@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "data/cache/disk_cache.h"
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/transform.h"
@@ -17,9 +18,11 @@ namespace hone::lab {
 struct TrainingData {
   std::shared_ptr<const data::Dataset> training;
   std::shared_ptr<const data::Dataset> validation;  // null: the recipe keeps nothing back
-  // From samples to what batches hold; null: nothing is done. Only the first draws random numbers.
+  // From samples to what batches hold; null: nothing is done. The second draws no random numbers but for hiding tokens.
   std::shared_ptr<const data::Transform> augmentation, preparation;
+  std::vector<std::shared_ptr<const data::DiskCache>> on_disk;  // that are behind them
   std::vector<std::string> classes;  // the names of classes by their number, where the data give them names
+  int64_t mask_token = -1;           // that stands for hidden ones; -1: none are hidden
   int64_t tokens_per_sample = 0;     // of text: what speed is counted in; 0: samples
 };
 

@@ -75,6 +75,28 @@ TEST(TrainingData, ImagesOfZarrAreWhatModelsTake) {
   EXPECT_FLOAT_EQ(static_cast<float>(batch->tensors[0].at(34)), 406.0f / 65535);
 }
 
+TEST(TrainingData, KeepsDecodedSamplesInAFolderToo) {
+  model::RecipeData recipe = digits(20, 0.25);
+  recipe.cache = scratch_path("hone-data-cache-test");
+  fs::remove_all(recipe.cache);
+  const auto data = open_data(recipe);
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  ASSERT_EQ(data->on_disk.size(), 2u);
+  for (const auto& part : {data->training, data->validation})
+    for (int64_t i = 0; i < part->size(); ++i) ASSERT_TRUE(part->read(i).ok());
+  EXPECT_EQ(data->on_disk[0]->counts().misses, 15);
+  EXPECT_EQ(data->on_disk[1]->counts().misses, 5);
+  recipe.cache_mb = 0;
+  const auto again = open_data(recipe);
+  for (const auto& part : {again->training, again->validation})
+    for (int64_t i = 0; i < part->size(); ++i)
+      EXPECT_TRUE(same_tensor((*part->read(i))[0],
+                              (*(part == again->training ? data->training : data->validation)->read(i))[0]));
+  EXPECT_EQ(again->on_disk[0]->counts().hits, 15);
+  EXPECT_EQ(again->on_disk[1]->counts().hits, 5);
+  fs::remove_all(recipe.cache);
+}
+
 TEST(TrainingData, ClassesAreToldInALineAndAFile) {
   EXPECT_EQ(classes_text({"cat", "dog"}), "2 classes: 0 = cat, 1 = dog");
   std::vector<std::string> many;

@@ -63,15 +63,16 @@ Result<MemoryFit> fit_run(const model::Recipe& recipe, const TrainingSetup& setu
 }
 
 Result<graph::Graph> step_that_trains(const model::Recipe& recipe, const TrainingSetup& setup,
-                                      const runtime::Provider& provider, const SessionOptions& options) {
+                                      const TrainingProgram& program, const runtime::Provider& provider,
+                                      const SessionOptions& options) {
   if (recipe.train.memory == 0) {
     HONE_ASSIGN(passes::PipelineResult step,
-                optimised_step(setup.program, provider, options.without_passes, options.precision));
+                optimised_step(program, provider, options.without_passes, options.precision));
     return std::move(step.graph);
   }
   const MemoryLimit limit = memory_limit(recipe.train.memory, *provider.device());
   HONE_ASSIGN(MemoryFit fit,
-              fit_memory(setup.program, provider, options,
+              fit_memory(program, provider, options,
                          data_bytes(recipe, setup, setup.steps, setup.evaluated_together), limit));
   if (!fit.fits)
     return invalid(fmt::format("the run would need {}, more than {} ({})",

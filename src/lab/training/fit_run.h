@@ -19,7 +19,9 @@ Result<MemoryFit> fit_run(const model::Recipe& recipe, const TrainingSetup& setu
                           const MemoryLimit& limit);
 
 // Through all passes that the recipe does not leave out; where it bounds its memory, with what is computed again for that.
+// `program` is the recipe's: that of `setup`, or of the same data in other micro-batches.
 Result<graph::Graph> step_that_trains(const model::Recipe& recipe, const TrainingSetup& setup,
-                                      const runtime::Provider& provider, const SessionOptions& options);
+                                      const TrainingProgram& program, const runtime::Provider& provider,
+                                      const SessionOptions& options);
 
 }  // namespace hone::lab

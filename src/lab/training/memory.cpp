@@ -106,12 +106,12 @@ std::optional<std::size_t> sample_bytes(const data::Dataset& data) {
   return bytes;
 }
 
-// Of a cache that has been asked for so many samples.
-std::size_t cached_bytes(const std::shared_ptr<const data::Dataset>& data, int64_t budget, int64_t asked) {
+// Of a cache that has been asked for so many samples, at most `budget`.
+std::size_t cached_bytes(const std::shared_ptr<const data::Dataset>& data, std::size_t budget,
+                         int64_t asked) {
   if (std::dynamic_pointer_cast<const data::CachedDataset>(data) == nullptr || data->size() == 0) return 0;
-  const auto most = static_cast<std::size_t>(budget);
   const auto each = sample_bytes(*data);
-  return each ? std::min(static_cast<std::size_t>(std::min(data->size(), asked)) * *each, most) : most;
+  return each ? std::min(static_cast<std::size_t>(std::min(data->size(), asked)) * *each, budget) : budget;
 }
 
 }  // namespace
@@ -176,11 +176,10 @@ std::size_t data_memory(const TrainingData& data, const model::Recipe& recipe, s
   for (const data::Field& field : fields)
     each += static_cast<std::size_t>(element_count(field.shape)) * dtype_size(field.dtype);
   const int64_t together = recipe.train.batch + (data.validation ? evaluation_batch : 0);
-  const int64_t budget = recipe.data.cache_mb * 1'000'000;
-  std::size_t bytes = opened + static_cast<std::size_t>(ahead * together) * each;
-  bytes += cached_bytes(data.training, budget, (steps + ahead - 1) * recipe.train.batch);
-  if (data.validation) bytes += cached_bytes(data.validation, budget, data.validation->size());
-  return bytes;
+  const auto budget = static_cast<std::size_t>(recipe.data.cache_mb * 1'000'000);
+  std::size_t kept = cached_bytes(data.training, budget, (steps + ahead - 1) * recipe.train.batch);
+  if (data.validation) kept += cached_bytes(data.validation, budget, data.validation->size());
+  return opened + static_cast<std::size_t>(ahead * together) * each + std::min(kept, budget);
 }
 
 std::size_t resident_peak() {

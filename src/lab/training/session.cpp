@@ -36,9 +36,9 @@ Result<passes::PipelineResult> optimised_step(const TrainingProgram& program,
   HONE_ASSIGN(passes::PipelineResult step, passes::run_pipeline(program.step, context, options));
   for (const passes::PassReport& report : step.reports) {
     if (report.name != precision || !report.done.empty()) continue;
-    return unsupported(
-        fmt::format("[train] precision = \"{}\": {}; leave it out, or take another device", precision,
-                    report.missed.empty() ? "the step has no product" : report.missed[0].text));
+    return unsupported(fmt::format(
+        "[train] precision = \"{}\" cannot be had: {}; --set train.precision=f32, or take another device",
+        precision, report.missed.empty() ? "the step has no product" : report.missed[0].text));
   }
   return step;
 }

@@ -1,64 +1,33 @@
 #include "lab/training/setting_trials.h"
 
-#include <algorithm>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "core/clock.h"
+#include "core/units.h"
 #include "lab/experiment/pass_row.h"
 #include "lab/gate/gate.h"
+#include "lab/model_summary.h"
 #include "lab/training/fit_run.h"
-#include "passes/pipeline.h"
+#include "lab/training/setting_candidates.h"
 
 namespace hone::lab {
 namespace {
 
 constexpr double kTimesItsShare = 2;  // what a trial may take, of its share of the time
 
-// One change, and what the experiment makes expect of it.
-struct SettingCandidate {
-  std::string name;  // of its row
-  std::string what;
-  std::function<void(model::RecipeTrain&)> change;
-  std::optional<double> predicted_ms;
-  bool is_cure = false;  // of a step that learns otherwise, whatever it costs
-};
+constexpr int kTimedSteps = 9;  // of the recipe as it was, where nothing else timed it
 
 // How far a step of such a precision may learn otherwise; 0: by rounding alone.
 double lossy_limit_of(const model::RecipeTrain& train) {
   return train.precision == "f32" ? 0 : passes::lossy_limit_of(train.precision);
 }
 
-SettingCandidate narrow(const analyze::PassRow& row) {
-  SettingCandidate candidate{fmt::format("precision = {}", row.name),
-                             fmt::format("products in {}", row.name),
-                             [name = row.name](model::RecipeTrain& train) { train.precision = name; },
-                             {},
-                             false};
-  if (row.measured_gain_ms) candidate.predicted_ms = row.measured_gain_ms->median;
-  return candidate;
-}
-
-SettingCandidate without(const analyze::PassRow& row, bool is_cure) {
-  SettingCandidate candidate{
-      fmt::format("without {}", row.name),
-      fmt::format("{} left out", row.name),
-      [name = row.name](model::RecipeTrain& train) { train.without_passes.push_back(name); },
-      {},
-      is_cure};
-  if (!is_cure && row.measured_gain_ms) candidate.predicted_ms = -row.measured_gain_ms->median;
-  return candidate;
-}
-
-SettingCandidate with(const analyze::PassRow& row) {
-  SettingCandidate candidate{
-      fmt::format("with {}", row.name),
-      fmt::format("{} taken up again", row.name),
-      [name = row.name](model::RecipeTrain& train) { std::erase(train.without_passes, name); },
-      {},
-      false};
-  if (row.measured_gain_ms) candidate.predicted_ms = row.measured_gain_ms->median;
-  return candidate;
+analyze::Estimate middle_of(const std::vector<double>& ms) {
+  const Interval middle = median_interval(ms, 0.95);
+  return {middle.median, middle.low, middle.high};
 }
 
 class Trier {
@@ -78,22 +47,29 @@ class Trier {
     trials_.train = recipe_.train;
     HONE_ASSIGN(trials_.plan, plan_of(trials_.train));
     HONE_ASSIGN(numbers_, judge_.check(*trials_.plan, lossy_limit_of(trials_.train)));
-    const std::vector<SettingCandidate> candidates = candidates_of(experiment);
+    std::vector<SettingCandidate> candidates =
+        pass_and_kernel_candidates(recipe_.train, experiment, numbers_.passed);
+    add_programs(candidates);
     seconds_ = options_.seconds / static_cast<double>(candidates.size() + 1);
     for (const SettingCandidate& candidate : candidates) HONE_CHECK(try_one(candidate));
     if (!numbers_.passed)
       trials_.warnings.push_back(fmt::format(
           "the step as hone train runs it learns otherwise than the unchanged one: {}", numbers_.detail));
     HONE_CHECK(prove_together());
+    HONE_CHECK(time_as_it_was());
     return std::move(trials_);
   }
 
  private:
   Result<std::unique_ptr<runtime::Plan>> plan_of(const model::RecipeTrain& train);
-  std::vector<SettingCandidate> candidates_of(const std::vector<analyze::PassRow>& experiment) const;
+  Result<const TrainingProgram*> program_of(const model::RecipeTrain& train);
+  void add_programs(std::vector<SettingCandidate>& candidates);
+  void say_of(const char* name, const std::string& reason);
+  std::optional<double> predicted_by_floors(const graph::Graph& before, const graph::Graph& after) const;
   Status try_one(const SettingCandidate& candidate);
   Result<PairedResult> compare(runtime::Plan& a, runtime::Plan& b);
   Status prove_together();
+  Status time_as_it_was();
 
   const model::Recipe& recipe_;
   const TrainingSetup& setup_;
@@ -104,10 +80,76 @@ class Trier {
   const SettingTrialOptions& options_;
   double seconds_ = 0;  // of one trial
   SettingTrials trials_;
-  NumericReport numbers_;                 // of trials_.plan
-  std::unique_ptr<runtime::Plan> first_;  // of the recipe as it was, once something else is kept
+  NumericReport numbers_;                        // of trials_.plan
+  std::map<int64_t, TrainingProgram> programs_;  // of other micro-batches than the recipe's
   int kept_ = 0;
 };
+
+// Of the same batches, whose inputs are those of the recipe's own program.
+Result<const TrainingProgram*> Trier::program_of(const model::RecipeTrain& train) {
+  if (train.accumulate == recipe_.train.accumulate) return &setup_.program;
+  if (const auto known = programs_.find(train.accumulate); known != programs_.end()) return &known->second;
+  model::Recipe recipe = recipe_;
+  recipe.train = train;
+  HONE_ASSIGN(TrainingProgram made,
+              make_program(recipe, setup_.batches->fields(), setup_.steps, setup_.evaluated_together));
+  const auto names = [](const graph::Graph& graph) {
+    std::vector<std::string> list;
+    for (const graph::ValueId id : graph.inputs()) list.push_back(graph.value(id).name);
+    return list;
+  };
+  if (names(made.step) != names(setup_.program.step))
+    return unsupported(
+        "its step has other states than the recipe's, whose course it could not be put beside");
+  return &programs_.emplace(train.accumulate, std::move(made)).first->second;
+}
+
+// Of what is not tried, a row says why.
+void Trier::say_of(const char* name, const std::string& reason) {
+  analyze::PassRow row;
+  row.name = name;
+  row.numerics = numerics_name(Numerics::kExact);
+  row.is_predicted = false;
+  row.reason = reason;
+  trials_.rows.push_back(std::move(row));
+}
+
+void Trier::add_programs(std::vector<SettingCandidate>& candidates) {
+  const std::string why_not = why_not_accumulated(recipe_.train, setup_.program);
+  if (why_not.empty())
+    for (SettingCandidate& candidate : accumulation_candidates(recipe_.train))
+      candidates.push_back(std::move(candidate));
+  else
+    say_of("accumulate", "not tried: " + why_not);
+  if (options_.fit == nullptr) return;
+  const MemoryFit& fit = *options_.fit;
+  const std::string needed = format_bytes(static_cast<double>(fit.kept.bounded()));
+  const std::string allowed =
+      fmt::format("{} ({})", format_bytes(static_cast<double>(options_.limit.bytes)), options_.limit.why);
+  if (fit.operators == 0)
+    return say_of(
+        "memory",
+        fmt::format("does not bind: the run takes {} of {}, and nothing is computed again", needed, allowed));
+  const std::string again =
+      fmt::format("{} run again, {:+.1f} % FLOPs, since the run would take {} and may take {}",
+                  counted(fit.operators, "operator"), fit.more_flops * 100, needed, allowed);
+  if (recipe_.train.memory == 0)
+    return say_of("memory", fmt::format("not measured: {}; a step that keeps all has no room", again));
+  SettingCandidate all{"without recomputation", again, [](model::RecipeTrain& train) { train.memory = 0; }};
+  all.is_told_only = true;
+  candidates.push_back(std::move(all));
+}
+
+// What the operators of a step take at least, and what starting more of them costs: smaller tensors lie in nearer caches, and
+// weights are read once for each micro-batch.
+std::optional<double> Trier::predicted_by_floors(const graph::Graph& before,
+                                                 const graph::Graph& after) const {
+  if (options_.roofs == nullptr) return std::nullopt;
+  const ModelSummary was = summarise_model(before, *options_.roofs),
+                     is = summarise_model(after, *options_.roofs);
+  const double more = static_cast<double>(is.nodes.size()) - static_cast<double>(was.nodes.size());
+  return was.floor_ms - is.floor_ms - more * options_.roofs->barrier.median * 1e3;
+}
 
 Result<std::unique_ptr<runtime::Plan>> Trier::plan_of(const model::RecipeTrain& train) {
   model::Recipe recipe = recipe_;
@@ -120,35 +162,11 @@ Result<std::unique_ptr<runtime::Plan>> Trier::plan_of(const model::RecipeTrain& 
     plan.progress = [this](std::size_t, std::size_t, const std::string&) { return options_.keep_going(); };
   SessionOptions session = session_options_of(train, &cache_);
   session.progress = plan.progress;
-  HONE_ASSIGN(graph::Graph step, step_that_trains(recipe, setup_, provider_, session));
+  HONE_ASSIGN(const TrainingProgram* program, program_of(train));
+  HONE_ASSIGN(graph::Graph step, step_that_trains(recipe, setup_, *program, provider_, session));
   HONE_ASSIGN(std::unique_ptr<runtime::Plan> made, runtime::Plan::compile(std::move(step), provider_, plan));
   for (std::size_t i = 0; i < inputs_.size(); ++i) HONE_CHECK(made->write(i, inputs_[i]));
   return made;
-}
-
-// What the experiment found slower, or what learned otherwise; what it kept although the recipe leaves it out; and kernels.
-std::vector<SettingCandidate> Trier::candidates_of(const std::vector<analyze::PassRow>& experiment) const {
-  std::vector<SettingCandidate> candidates;
-  const std::vector<std::string>& left_out = recipe_.train.without_passes;
-  for (const analyze::PassRow& row : experiment) {
-    const bool is_left_out = std::find(left_out.begin(), left_out.end(), row.name) != left_out.end();
-    const bool slower = row.measured_gain_ms && row.measured_gain_ms->high < 0;
-    // A scaled loss is another step: fp16 is the user's to set.
-    const bool is_lossy = passes::lossy_limit_of(row.name) != 0;
-    if (is_lossy && row.kept && row.name == "bf16" && recipe_.train.precision == "f32")
-      candidates.push_back(narrow(row));
-    if (!row.changed || is_lossy) continue;
-    if (row.kept && is_left_out) candidates.push_back(with(row));
-    if (!row.kept && !is_left_out && !numbers_.passed) candidates.push_back(without(row, true));
-    if (!row.kept && !is_left_out && numbers_.passed && slower) candidates.push_back(without(row, false));
-  }
-  if (recipe_.train.deterministic)
-    candidates.push_back({"deterministic = false",
-                          "kernels chosen by measuring",
-                          [](model::RecipeTrain& train) { train.deterministic = false; },
-                          {},
-                          false});
-  return candidates;
 }
 
 Result<PairedResult> Trier::compare(runtime::Plan& a, runtime::Plan& b) {
@@ -166,16 +184,17 @@ Result<PairedResult> Trier::compare(runtime::Plan& a, runtime::Plan& b) {
 Status Trier::try_one(const SettingCandidate& candidate) {
   analyze::PassRow row;
   row.name = candidate.name;
-  row.numerics = numerics_name(Numerics::kReassociating);
-  row.predicted_gain_ms = candidate.predicted_ms.value_or(0);
-  row.is_predicted = candidate.predicted_ms.has_value();
   model::RecipeTrain train = trials_.train;
   candidate.change(train);
+  const bool is_lossy = train.precision != trials_.train.precision && lossy_limit_of(train) > 0;
+  row.numerics = numerics_name(is_lossy ? Numerics::kLossy : Numerics::kReassociating);
+  row.predicted_gain_ms = candidate.predicted_ms.value_or(0);
+  row.is_predicted = candidate.predicted_ms.has_value();
   const int64_t begin_ns = now_ns();
   HONE_CHECK(trials_.plan->run());
   const double least_s = 4.0 * kLeastBlocks * static_cast<double>(now_ns() - begin_ns) * 1e-9;
   HONE_CHECK(judge_.start_anew(*trials_.plan));
-  if (least_s > kTimesItsShare * seconds_) {
+  if (least_s > kTimesItsShare * seconds_ && !candidate.is_asked_for) {
     row.undecided = true;
     row.reason = fmt::format("not measured: that would take {:.0f} s, and {:.0f} s are left for it", least_s,
                              seconds_);
@@ -191,18 +210,39 @@ Status Trier::try_one(const SettingCandidate& candidate) {
     return {};
   }
   std::unique_ptr<runtime::Plan> plan = *std::move(made);
+  std::optional<ArenaChange> arena;
+  std::string memory;
+  if (candidate.is_another_program || candidate.is_told_only) {
+    const ArenaChange change{trials_.plan->memory().arena_bytes, plan->memory().arena_bytes};
+    memory = fmt::format(", in an arena of {} instead of {}",
+                         format_bytes(static_cast<double>(change.after_bytes)),
+                         format_bytes(static_cast<double>(change.before_bytes)));
+    if (candidate.is_another_program && recipe_.train.memory != 0) arena = change;
+    if (const auto predicted = predicted_by_floors(trials_.plan->graph(), plan->graph())) {
+      row.predicted_gain_ms = *predicted;
+      row.is_predicted = true;
+    }
+  }
   HONE_ASSIGN(const PairedResult speed, compare(*trials_.plan, *plan));
   HONE_ASSIGN(const NumericReport numbers, judge_.check(*plan, lossy_limit_of(train)));
-  const GateDecision decision = decide(speed, numbers);
+  const GateDecision decision = decide(speed, numbers, arena);
   const bool cures = candidate.is_cure && !numbers_.passed && numbers.passed;
   row.changed = true;
-  row.kept = decision.kept || cures;
+  row.kept = !candidate.is_told_only && (decision.kept || cures);
   row.max_rel_err = numbers.max_rel_err;
   row.measured_gain_ms = gain_of(speed, median(speed.a_ms));
-  row.reason = fmt::format("{}, in the step as hone train runs it; {}", candidate.what,
-                           cures ? fmt::format("kept: without it {}", numbers_.detail) : decision.reason);
+  row.reason =
+      fmt::format("{}{}, in the step as hone train runs it; {}", candidate.what, memory,
+                  cures                    ? fmt::format("kept: without it {}", numbers_.detail)
+                  : candidate.is_told_only ? fmt::format("{}: that is what [train] memory costs, which the "
+                                                         "recipe keeps",
+                                                         ratio_text(speed.ratio))
+                                           : decision.reason);
   if (row.kept) {
-    if (first_ == nullptr) first_ = std::move(trials_.plan);
+    if (trials_.first == nullptr) {
+      trials_.first = std::move(trials_.plan);
+      trials_.step_ms = middle_of(speed.a_ms);
+    }
     trials_.plan = std::move(plan);
     trials_.train = std::move(train);
     trials_.speedup = speed.ratio;
@@ -216,7 +256,7 @@ Status Trier::try_one(const SettingCandidate& candidate) {
 // Each was kept beside those before it; that all of them are worth it is measured against the recipe as it was.
 Status Trier::prove_together() {
   if (kept_ < 2) return {};
-  HONE_ASSIGN(const PairedResult speed, compare(*first_, *trials_.plan));
+  HONE_ASSIGN(const PairedResult speed, compare(*trials_.first, *trials_.plan));
   const GateDecision decision = decide(speed, numbers_);
   analyze::PassRow row;
   row.name = "= the recipe as written";
@@ -229,11 +269,24 @@ Status Trier::prove_together() {
   row.reason = "against the recipe as it was, both as hone train runs them; " + decision.reason;
   trials_.rows.push_back(std::move(row));
   trials_.speedup = speed.ratio;
+  trials_.step_ms = middle_of(speed.a_ms);
   if (decision.kept) return {};
   trials_.speedup.reset();
   trials_.train = recipe_.train;
-  trials_.plan = std::move(first_);
+  trials_.plan = std::move(trials_.first);
   return {};
+}
+
+Status Trier::time_as_it_was() {
+  if (trials_.step_ms.median > 0) return {};
+  std::vector<double> ms;
+  for (int i = 0; i <= kTimedSteps; ++i) {
+    const int64_t start = now_ns();
+    HONE_CHECK(trials_.plan->run());
+    if (i > 0) ms.push_back(static_cast<double>(now_ns() - start) * 1e-6);
+  }
+  trials_.step_ms = middle_of(ms);
+  return judge_.start_anew(*trials_.plan);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "lab/training/setup.h"
 
+#include <fmt/core.h>
+
 #include "core/clock.h"
 #include "core/memory_budget.h"
 #include "lab/training/trainer.h"
@@ -23,6 +25,13 @@ Result<TrainingSetup> open_training(const model::Recipe& recipe) {
   setup.planning_ns = now_ns();
   HONE_ASSIGN(setup.program,
               make_program(recipe, setup.batches->fields(), setup.steps, setup.evaluated_together));
+  const int64_t mask = setup.data.mask_token, known = setup.program.classes;
+  if (mask >= known && known > 0)
+    return invalid(
+        fmt::format("[data.masking]: the token {} stands for hidden ones, but the model knows {} tokens, 0 "
+                    "to {}; it needs "
+                    "[model] sizes.vocabulary = {}",
+                    mask, known, known - 1, mask + 1));
   return setup;
 }
 

@@ -512,6 +512,9 @@ Status Trainer::finish() {
   if (skipped_ > 0)
     note(fmt::format("{} changed nothing, because gradients of the scaled loss were no finite numbers",
                      counted(static_cast<double>(skipped_), "step")));
+  for (const auto& kept : setup_.data.on_disk)
+    if (const auto problem = kept->problem())
+      note(problem->message + "; what else was decoded is not kept there");
   count_memory();
   also(write_trace());
   analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed

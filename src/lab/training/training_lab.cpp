@@ -59,8 +59,8 @@ class TrainingLabRunner {
   Status read_batches();
   Status experiment();
   Status try_settings();
-  Result<std::unique_ptr<runtime::Plan>> try_train_settings();
-  Status try_input(runtime::Plan& plan);
+  Result<SettingTrials> try_train_settings();
+  Status try_input(const SettingTrials& settings);
   void describe();
 
   const model::Recipe& recipe_;
@@ -73,6 +73,8 @@ class TrainingLabRunner {
   std::vector<Tensor> inputs_;  // of the step, in the order of its graph
   std::optional<CurveJudge> judge_;
   runtime::TimingCache cache_;
+  MemoryLimit limit_;
+  MemoryFit fit_;           // without its graphs
   std::string recomputes_;  // that it does so to fit into its memory; empty: it does not
   TrainingLab lab_;
 };
@@ -85,16 +87,15 @@ std::string quoted(const std::vector<std::string>& names) {
 
 // A run that hone train would refuse is nobody's to make faster.
 Status TrainingLabRunner::fit() {
-  if (recipe_.train.memory == 0) return {};
-  HONE_ASSIGN(const MemoryFit fit,
-              fit_run(recipe_, setup_, provider_, session_options_of(recipe_.train, nullptr),
-                      memory_limit(recipe_.train.memory, *provider_.device())));
-  if (fit.operators > 0)
+  limit_ = memory_limit(recipe_.train.memory, *provider_.device());
+  HONE_ASSIGN(fit_, fit_run(recipe_, setup_, provider_, session_options_of(recipe_.train, nullptr), limit_));
+  fit_.graphs = {};
+  if (fit_.operators > 0 && recipe_.train.memory != 0)
     recomputes_ = fmt::format(
         "the steps before and after keep every activation; within [train] memory ({}) hone train computes {} "
         "again, {:+.1f} % FLOPs: the settings are tried on that step",
-        format_bytes(static_cast<double>(recipe_.train.memory)), counted(fit.operators, "operator"),
-        fit.more_flops * 100);
+        format_bytes(static_cast<double>(recipe_.train.memory)), counted(fit_.operators, "operator"),
+        fit_.more_flops * 100);
   return {};
 }
 
@@ -128,45 +129,57 @@ Status TrainingLabRunner::experiment() {
 }
 
 // Settings that passes do not decide, on the step as hone train runs it.
-Result<std::unique_ptr<runtime::Plan>> TrainingLabRunner::try_train_settings() {
+Result<SettingTrials> TrainingLabRunner::try_train_settings() {
   cache_ = runtime::TimingCache::open(options_.timing_cache);
   SettingTrialOptions options;
   options.seconds = options_.budget_s * kSettingsShare;
+  options.roofs = &roofs_;
+  options.fit = &fit_;
+  options.limit = limit_;
   if (options_.progress)
     options.keep_going = [this] { return options_.progress(0.96, "measuring settings of the recipe"); };
   HONE_ASSIGN(SettingTrials trials, lab::try_settings(recipe_, setup_, provider_, cache_, report().passes,
                                                       inputs_, *judge_, options));
   report().settings.insert(report().settings.end(), trials.rows.begin(), trials.rows.end());
   report().warnings.insert(report().warnings.end(), trials.warnings.begin(), trials.warnings.end());
-  if (trials.train.without_passes != recipe_.train.without_passes)
-    lab_.overrides.push_back(fmt::format("train.without_passes=[{}]", quoted(trials.train.without_passes)));
-  if (trials.train.deterministic != recipe_.train.deterministic)
-    lab_.overrides.push_back(fmt::format("train.deterministic={}", trials.train.deterministic));
-  if (trials.train.precision != recipe_.train.precision)
-    lab_.overrides.push_back(fmt::format("train.precision=\"{}\"", trials.train.precision));
+  const model::RecipeTrain &is = trials.train, &was = recipe_.train;
+  if (is.without_passes != was.without_passes)
+    lab_.overrides.push_back(fmt::format("train.without_passes=[{}]", quoted(is.without_passes)));
+  if (is.deterministic != was.deterministic)
+    lab_.overrides.push_back(fmt::format("train.deterministic={}", is.deterministic));
+  if (is.precision != was.precision)
+    lab_.overrides.push_back(fmt::format("train.precision=\"{}\"", is.precision));
+  if (is.accumulate != was.accumulate)
+    lab_.overrides.push_back(fmt::format("train.accumulate={}", is.accumulate));
   lab_.speedup = trials.speedup;
-  return std::move(trials.plan);
+  return trials;
 }
 
 Status TrainingLabRunner::try_settings() {
   const int64_t start = now_ns();
-  HONE_ASSIGN(const std::unique_ptr<runtime::Plan> plan, try_train_settings());
+  HONE_ASSIGN(const SettingTrials trials, try_train_settings());
   const int64_t tried = now_ns();
   report().phases.push_back({"settings", static_cast<double>(tried - start) * 1e-9});
-  const Status input = try_input(*plan);
+  const Status input = try_input(trials);
   report().phases.push_back({"input", static_cast<double>(now_ns() - tried) * 1e-9});
   return input;
 }
 
-Status TrainingLabRunner::try_input(runtime::Plan& plan) {
+Status TrainingLabRunner::try_input(const SettingTrials& settings) {
   InputTrialOptions options;
   options.seconds = options_.budget_s * kInputShare;
+  options.first = settings.first.get();
+  const std::size_t taken = fit_.memory.bounded();
+  options.cache_bytes = limit_.bytes - std::min(limit_.bytes, taken) + fit_.memory.data;
   if (options_.progress)
     options.keep_going = [this] { return options_.progress(0.99, "measuring what steps wait for data"); };
-  HONE_ASSIGN(const InputTrials trials, try_input_settings(recipe_, setup_, plan, options));
+  HONE_ASSIGN(const InputTrials trials, try_input_settings(recipe_, setup_, *settings.plan, options));
   report().settings.insert(report().settings.end(), trials.rows.begin(), trials.rows.end());
   if (trials.workers != recipe_.data.workers)
     lab_.overrides.push_back(fmt::format("data.workers={}", trials.workers));
+  if (trials.cache_mb != recipe_.data.cache_mb)
+    lab_.overrides.push_back(fmt::format("data.cache_mb={}", trials.cache_mb));
+  if (trials.speedup) lab_.speedup = trials.speedup;
   return {};
 }
 

@@ -24,6 +24,9 @@ class RecipeReader {
   Status read_model(SectionReader s);
   Status read_data(SectionReader s);
   Status read_augment(SectionReader s);
+  Status read_masking(SectionReader s);
+  // What of a run that masks tokens must go together.
+  Status check_masking();
   Status read_loss(SectionReader s);
   Status read_metric(SectionReader s);
   Status read_optimizer(SectionReader s);
@@ -32,7 +35,8 @@ class RecipeReader {
   Status read_train(SectionReader s);
   Status read_checkpoint(SectionReader s);
   // A path that the recipe gives; what the command line sets is relative to the working directory.
-  void read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to);
+  void read_path(SectionReader& s, const char* section, const char* key, std::filesystem::path& to,
+                 bool may_be_new = false);
 
   TomlValue root_;
   std::vector<std::pair<std::string, std::filesystem::path>>
@@ -42,7 +46,7 @@ class RecipeReader {
 };
 
 void RecipeReader::read_path(SectionReader& s, const char* section, const char* key,
-                             std::filesystem::path& to) {
+                             std::filesystem::path& to, bool may_be_new) {
   std::string text;
   s.read(key, text);
   if (text.empty()) return;
@@ -51,7 +55,7 @@ void RecipeReader::read_path(SectionReader& s, const char* section, const char* 
   to = text;
   if (to.is_relative() && !s.place(key).starts_with("--set")) to = file_.parent_path() / to;
   std::error_code ignored;
-  if (!std::filesystem::exists(to, ignored))
+  if (!may_be_new && !std::filesystem::exists(to, ignored))
     s.fail(key, fmt::format("{} names '{}', which does not exist", key, to.string()));
   paths_.emplace_back(fmt::format("{}.{}", section, key), std::filesystem::absolute(to).lexically_normal());
 }
@@ -98,6 +102,36 @@ Status RecipeReader::read_augment(SectionReader s) {
   s.read("mean", a.mean, Range{});
   s.read("deviation", a.deviation, kPositive);
   recipe_.data.augment = std::move(a);
+  return s.finish();
+}
+
+Status RecipeReader::read_masking(SectionReader s) {
+  RecipeMasking m;
+  s.read("share", m.share, Range{0, 1, true});
+  s.read("mask", m.masked, kShare);
+  s.read("random", m.random, kShare);
+  if (m.masked + m.random > 1)
+    s.fail("random",
+           fmt::format("of the chosen tokens {:g} are masked and {:g} drawn: together more than all",
+                       m.masked, m.random));
+  s.read("token", m.token);
+  s.read("never", m.never);
+  const bool is_files = recipe_.data.source == "tokens";
+  if (is_files) {
+    s.read("vocabulary", m.vocabulary, kPositive);
+    if (m.vocabulary == 0)
+      s.fail("", "of source tokens [data.masking] needs the vocabulary: how many there are");
+    if (!m.token) s.fail("", "of source tokens [data.masking] needs the token that stands for hidden ones");
+  }
+  const bool has_names = recipe_.data.source == "text" && !recipe_.data.tokenizer.empty();
+  const auto check = [&](const char* key, const RecipeToken& token) {
+    const auto* text = std::get_if<std::string>(&token);
+    if (!has_names && text != nullptr)
+      s.fail(key, fmt::format("{} names '{}', but without a tokenizer tokens are numbers", key, *text));
+  };
+  if (m.token) check("token", *m.token);
+  for (const RecipeToken& token : m.never) check("never", token);
+  recipe_.data.masking = std::move(m);
   return s.finish();
 }
 
@@ -151,7 +185,11 @@ Status RecipeReader::read_data(SectionReader s) {
     s.read("file_column", d.file_column);
     s.read("label_column", d.label_column);
   }
+  if (is_tokens)
+    if (const TomlValue* masking = s.child("masking"))
+      HONE_CHECK(read_masking(SectionReader(masking, "[data.masking]")));
   if (!is_tokens) s.read("cache_mb", d.cache_mb, Range{0, 1e9});  // a petabyte
+  if (!is_tokens) read_path(s, "data", "cache", d.cache, true);
   if (!synthetic && !is_tokens) s.read("skip_damaged", d.skip_damaged);
   if (!is_tokens)
     if (const TomlValue* augment = s.child("augment"))
@@ -194,6 +232,24 @@ Status RecipeReader::read_metric(SectionReader s) {
   if (recipe_.objective.metric == graph::MetricKind::kBitsPerByte && !recipe_.data.tokenizer.empty())
     s.fail("kind", "bits-per-byte takes a token for a byte, but [data] has a tokenizer; take perplexity");
   return s.finish();
+}
+
+Status RecipeReader::check_masking() {
+  if (!recipe_.data.masking) return {};
+  graph::Objective& o = recipe_.objective;
+  int64_t& unchosen = recipe_.data.masking->unchosen;
+  unchosen = o.ignore.value_or(unchosen);
+  o.ignore = unchosen;
+  if (unchosen >= 0)
+    return invalid(fmt::format(
+        "{}: [loss] ignore is {}, a token; with [data.masking] it must be below 0 (left out: -100)",
+        recipe_.file, unchosen));
+  if (o.metric == graph::MetricKind::kBitsPerByte)
+    return invalid(
+        fmt::format("{}: [metric] bits-per-byte is of models that predict every byte; with [data.masking] "
+                    "take accuracy or perplexity",
+                    recipe_.file));
+  return {};
 }
 
 Status RecipeReader::read_group(SectionReader s) {
@@ -309,6 +365,7 @@ Result<Recipe> RecipeReader::read() {
   HONE_CHECK(read_loss(std::move(loss)));
   HONE_CHECK(read_train(std::move(train)));
   HONE_CHECK(read_metric(std::move(metric)));
+  HONE_CHECK(check_masking());
   HONE_CHECK(read_optimizer(std::move(optimizer)));
   HONE_CHECK(read_schedule(std::move(schedule)));
   HONE_CHECK(read_checkpoint(std::move(checkpoint)));

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/result.h"
@@ -38,6 +39,18 @@ struct RecipeAugment {
   std::vector<double> mean, deviation;
 };
 
+// A token as a recipe names it: by the tokenizer's text for it, or by its number.
+using RecipeToken = std::variant<std::string, int64_t>;
+
+// Tokens that are hidden from the model, and then found again by it; data/text/masked_tokens.h says how.
+struct RecipeMasking {
+  double share = 0.15, masked = 0.8, random = 0.1;
+  std::optional<RecipeToken> token;  // that stands for a hidden one; none: the usual one
+  std::vector<RecipeToken> never;
+  int64_t vocabulary = 0;   // of token files, whose tokens nothing else counts
+  int64_t unchosen = -100;  // the label of what is not to be found again: [loss] ignore
+};
+
 struct RecipeData {
   std::string source;            // "digits", "cells", "text", "tokens", "pairs", "folders", "table", "zarr"
   std::filesystem::path path;    // of sources that read files: a text, a folder of images, a table, an array
@@ -59,8 +72,10 @@ struct RecipeData {
   uint64_t seed = 1;                     // of synthetic sources, and of which samples are kept back
   int64_t workers = 1;                   // threads that read ahead
   bool skip_damaged = false;  // others stand in for samples that cannot be read; else they end the run
-  int64_t cache_mb = 1000;    // of decoded samples that are kept in memory
+  int64_t cache_mb = 1000;    // of decoded samples that are kept in memory, those that are judged by included
+  std::filesystem::path cache;  // a folder in which they are kept, too; empty: none
   std::optional<RecipeAugment> augment;
+  std::optional<RecipeMasking> masking;
 };
 
 struct RecipeTrain {

@@ -156,6 +156,43 @@ TEST(Recipe, RefusesWhatDataCannotDo) {
   EXPECT_EQ(error_with("", {"data.source=text", text, "metric.kind=bits-per-byte"}), "no error");
 }
 
+TEST(Recipe, SaysWhichTokensAreHidden) {
+  const std::string text = "data.path=" + (source_folder() / "README.md").string();
+  const std::string tokenizer =
+      "data.tokenizer=" + (source_folder() / "src/data/testing/files/tokenizer.json").string();
+  const auto plain = with("", {"data.source=text", text, "data.masking={}"});
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plain->data.masking->share, 0.15);
+  EXPECT_FALSE(plain->data.masking->token);
+  EXPECT_EQ(plain->objective.ignore, -100) << "what is not to be found counts nothing";
+  const auto named =
+      with("", {"data.source=text", text, tokenizer,
+                "data.masking={share=0.3, mask=0.5, random=0, token=\"<|end|>\", never=[3, \"a\"]}",
+                "loss.ignore=-1"});
+  ASSERT_TRUE(named.ok()) << named.error().message;
+  EXPECT_EQ(named->data.masking->masked, 0.5);
+  EXPECT_EQ(named->data.masking->token, RecipeToken("<|end|>"));
+  EXPECT_THAT(named->data.masking->never, ElementsAre(RecipeToken(int64_t{3}), RecipeToken("a")));
+  EXPECT_EQ(named->data.masking->unchosen, -1);
+  const auto error = [&](const std::string& masking, const std::string& more = "train.steps=1") {
+    return error_with("", {"data.source=text", text, "data.masking=" + masking, more});
+  };
+  EXPECT_THAT(error("{share=0}"), HasSubstr("share is 0, must be above 0 and at most 1"));
+  EXPECT_THAT(error("{shore=0.1}"), HasSubstr("[data.masking] has no key 'shore'; did you mean 'share'?"));
+  EXPECT_THAT(error("{mask=0.8, random=0.3}"), HasSubstr("0.8 are masked and 0.3 drawn: together more than"));
+  EXPECT_THAT(error("{token=true}"), HasSubstr("token must be text or an integer, not true or false"));
+  EXPECT_THAT(error("{token=-1}"), HasSubstr("token is -1, must be at least 0"));
+  EXPECT_THAT(error("{never=[1.5]}"), HasSubstr("never must be text or an integer, not a number"));
+  EXPECT_THAT(error("{token=\"[MASK]\"}"), HasSubstr("'[MASK]', but without a tokenizer tokens are numbers"));
+  EXPECT_THAT(error("{}", "loss.ignore=7"), HasSubstr("[loss] ignore is 7, a token"));
+  EXPECT_THAT(error("{}", "metric.kind=bits-per-byte"), HasSubstr("take accuracy or perplexity"));
+  const std::string file = "data.source=tokens";
+  EXPECT_THAT(error_with("", {file, text, "data.masking={token=3}"}), HasSubstr("needs the vocabulary"));
+  EXPECT_THAT(error_with("", {file, text, "data.masking={vocabulary=9}"}), HasSubstr("needs the token"));
+  EXPECT_EQ(error_with("", {file, text, "data.masking={vocabulary=9, token=3}"}), "no error");
+  EXPECT_THAT(error_with("", {"data.masking={}"}), HasSubstr("[data] has no key 'masking'"));
+}
+
 TEST(Recipe, WhatIsSetReplacesItsAlternative) {
   const auto recipe = with("", {"train.epochs=2"});
   ASSERT_TRUE(recipe.ok()) << recipe.error().message;

@@ -146,6 +146,27 @@ void SectionReader::read(std::string_view key, std::vector<std::string>& to) {
     if (const auto* text = typed<std::string>(&element, key, "a list of text")) to.push_back(*text);
 }
 
+std::optional<TextOrNumber> SectionReader::text_or_number_of(const TomlValue& value, std::string_view key) {
+  if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+  if (std::holds_alternative<int64_t>(value.value)) return integer_of(value, key, kNotNegative);
+  fail_at(value, fmt::format("{} must be text or an integer, not {}", key, kind_of(value)));
+  return std::nullopt;
+}
+
+void SectionReader::read(std::string_view key, TextOrNumber& to) {
+  const TomlValue* value = value_of(key);
+  if (value == nullptr) return;
+  if (auto read = text_or_number_of(*value, key)) to = *std::move(read);
+}
+
+void SectionReader::read(std::string_view key, std::vector<TextOrNumber>& to) {
+  const auto* list = typed<TomlArray>(value_of(key), key, "a list of text or integers");
+  if (list == nullptr) return;
+  to.clear();
+  for (const TomlValue& element : *list)
+    if (auto read = text_or_number_of(element, key)) to.push_back(*std::move(read));
+}
+
 void SectionReader::read(std::string_view key, std::map<std::string, std::string>& to) {
   const auto* table = typed<TomlTable>(value_of(key), key, "a table of text");
   if (table == nullptr) return;

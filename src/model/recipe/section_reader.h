@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "core/result.h"
@@ -25,6 +26,9 @@ inline constexpr Range kPositive{0, std::numeric_limits<double>::max(), true};
 inline constexpr Range kNotNegative{0};
 inline constexpr Range kShare{0, 1};
 inline constexpr Range kBelowOne{0, 1, false, true};
+
+// What may be named by text or by its number.
+using TextOrNumber = std::variant<std::string, int64_t>;
 
 // After the first error nothing more is read, and finish() returns it.
 class SectionReader {
@@ -45,6 +49,8 @@ class SectionReader {
   void read(std::string_view key, std::vector<double>& to, Range range);
   void read(std::string_view key, std::map<std::string, std::string>& to);
   void read(std::string_view key, std::map<std::string, int64_t>& to, Range range = kPositive);
+  void read(std::string_view key, TextOrNumber& to);  // a number is not negative
+  void read(std::string_view key, std::vector<TextOrNumber>& to);
   template <typename T>
   void read(std::string_view key, std::optional<T>& to) {
     if (!has(key)) {
@@ -72,6 +78,7 @@ class SectionReader {
   void fail_at(const TomlValue& value, const std::string& what);
   // Of a key or an element of its list; nullopt after an error.
   std::optional<int64_t> integer_of(const TomlValue& value, std::string_view key, Range range);
+  std::optional<TextOrNumber> text_or_number_of(const TomlValue& value, std::string_view key);
   std::optional<double> real_of(const TomlValue& value, std::string_view key, Range range);
   template <typename T>
   const T* typed(const TomlValue* value, std::string_view key, std::string_view wanted);

@@ -81,6 +81,9 @@ struct BertSizes {
 };
 BertSizes minilm_sizes();  // MiniLM-L6-H384 (Wang et al. 2020), all-MiniLM-L6-v2's architecture
 Result<Built> build_bert(const Common& common, const std::string& name, const BertSizes& sizes = {});
+// The same with the head of masked language modelling instead of the pooler (Hugging Face's BertForMaskedLM), for whole
+// windows of one text: its only input is tokens, none of them padding.
+Result<Built> build_bert_mlm(const Common& common, const BertSizes& sizes = {});
 
 // GPT-2 (Radford et al. 2019): causal, all positions' logits, embedding shared with the head.
 struct GptSizes {

@@ -87,6 +87,10 @@ ValueId attend_masked(const Module& at, ValueId queries, ValueId keys, ValueId v
   return weigh(at, at.op("Add", {scaled_scores(at, queries, keys, heads), added}), values);
 }
 
+ValueId attend_all(const Module& at, ValueId queries, ValueId keys, ValueId values, const Heads& heads) {
+  return weigh(at, scaled_scores(at, queries, keys, heads), values);
+}
+
 ValueId attend_where(const Module& at, ValueId queries, ValueId keys, ValueId values, ValueId visible,
                      const Heads& heads) {
   const ValueId scores = scaled_scores(at, queries, keys, heads);

@@ -36,6 +36,8 @@ ValueId merge_heads(const Module& at, ValueId x, const Heads& heads);
 // - With a mask that is added to the scores: 0 where visible, the lowest float elsewhere.
 ValueId attend_masked(const Module& at, ValueId queries, ValueId keys, ValueId values, ValueId added,
                       const Heads& heads);
+// - Without a mask.
+ValueId attend_all(const Module& at, ValueId queries, ValueId keys, ValueId values, const Heads& heads);
 // - With a mask that chooses between the scores and the lowest float.
 ValueId attend_where(const Module& at, ValueId queries, ValueId keys, ValueId values, ValueId visible,
                      const Heads& heads);

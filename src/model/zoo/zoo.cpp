@@ -92,7 +92,7 @@ Result<Built> ssdlite(const Common& common, Extents& extents) {
   return zoo::build_ssdlite(common, sizes);
 }
 
-Result<Built> bert(const Common& common, Extents& extents, const char* name, zoo::BertSizes sizes) {
+Result<zoo::BertSizes> bert_sizes(Extents& extents, const char* name, zoo::BertSizes sizes) {
   extents.read("size", sizes.length);
   extents.read("layers", sizes.layers);
   extents.read("hidden", sizes.hidden);
@@ -101,7 +101,20 @@ Result<Built> bert(const Common& common, Extents& extents, const char* name, zoo
   extents.read("vocabulary", sizes.vocabulary);
   extents.read("positions", sizes.positions);
   HONE_CHECK(extents.check(name));
+  return sizes;
+}
+
+Result<Built> bert(const Common& common, Extents& extents, const char* name,
+                   const zoo::BertSizes& published) {
+  HONE_ASSIGN(const zoo::BertSizes sizes, bert_sizes(extents, name, published));
   return zoo::build_bert(common, name, sizes);
+}
+
+Result<Built> bert_mlm(const Common& common, Extents& extents) {
+  zoo::BertSizes published;
+  published.spelled_layer_norm = false;
+  HONE_ASSIGN(const zoo::BertSizes sizes, bert_sizes(extents, "bert_mlm", published));
+  return zoo::build_bert_mlm(common, sizes);
 }
 
 Result<Built> gpt2(const Common& common, Extents& extents) {
@@ -130,8 +143,8 @@ Result<Built> vit(const Common& common, Extents& extents) {
   return zoo::build_vit(common, sizes);
 }
 
-const std::array<Entry, 9>& entries() {
-  static const std::array<Entry, 9> list = {{
+const std::array<Entry, 10>& entries() {
+  static const std::array<Entry, 10> list = {{
       {{"unet", "U-Net: the class of each pixel of a cell microscopy image", "image side", 256, 31'037'763},
        unet},
       {{"resnet50", "ResNet-50 v1.5: image classification", "image side", 224, 25'557'032}, resnet50},
@@ -147,6 +160,9 @@ const std::array<Entry, 9>& entries() {
        [](const Common& common, Extents& extents) {
          return bert(common, extents, "minilm", zoo::minilm_sizes());
        }},
+      {{"bert_mlm", "BERT-base with the head that finds masked tokens again, to be trained",
+        "sequence length", 128, 109'514'298},
+       bert_mlm},
       {{"gpt2", "GPT-2 124M: text generation, the whole prompt at once", "sequence length", 128, 124'439'808},
        gpt2},
       {{"vit", "ViT-B/16: image classification", "image side", 224, 86'567'656}, vit},

@@ -78,6 +78,10 @@ TEST(Zoo, WritesOperatorsAsExportersDo) {
 TEST(Zoo, SaysWhatItHasAndWhichSizesFit) {
   EXPECT_THAT(build_zoo_model("alexnet").error().message, HasSubstr("there are unet, resnet50"));
   EXPECT_THAT(build_zoo_model("unet", {.size = 250}).error().message, HasSubstr("not a multiple of 16"));
+  EXPECT_THAT(build_zoo_model("bert_mlm", {.sizes = {{"heads", 5}}}).error().message,
+              HasSubstr("5 heads do not divide a hidden size of 768"));
+  EXPECT_THAT(build_zoo_model("bert_mlm", {.size = 513}).error().message,
+              HasSubstr("a length of 513 is not in [1, 512]"));
 }
 
 }  // namespace

@@ -11,9 +11,10 @@ using json::Json;
 
 Json finite_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json test_json(const std::optional<WelchTest>& test) {
+Json test_json(const std::optional<MeansTest>& test) {
   if (!test) return nullptr;
-  return {{"difference", finite_json(test->difference)},
+  return {{"kind", test->paired ? "paired" : "welch"},
+          {"difference", finite_json(test->difference)},
           {"low", finite_json(test->low)},
           {"high", finite_json(test->high)},
           {"p", finite_json(test->p)},
