@@ -627,6 +627,14 @@ struct LabResult {
   Estimate paired_after_ms;
 };
 
+// What a lab on a recipe wins for who trains with it: of steps as hone train runs them, with every pass that is not lossy.
+struct TrainingGain {
+  Estimate step_ms;  // of the recipe as given
+  // Of the recipe as the lab wrote it, from paired interleaved runs; none: nothing was kept, it is the same recipe.
+  std::optional<Estimate> speedup;
+  std::vector<std::string> changes;  // of its keys: "train.deterministic=false"
+};
+
 // What a training step learns on the same batches from the same weights, as given and as changed; one value a step.
 struct LearningCurve {
   std::string name;  // "loss", "gradient norm"
@@ -676,6 +684,7 @@ struct LabReport {
   ReproduceInfo reproduce;
   std::vector<PhaseTime> phases;  // of the experiment; together, its wall time
   std::vector<std::string> warnings;
+  std::optional<TrainingGain> training = {};  // of a recipe whose settings were tried
 };
 
 }  // namespace hone::analyze

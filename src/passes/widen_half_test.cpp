@@ -102,7 +102,8 @@ TEST(WidenHalf, LeavesProductsThatTheTargetConvertsFor) {
     %c: bf16[*] = Cast(%x) {to = 16}
     %m: bf16[*] = MatMul(%c, %w)
     %f: f32[*] = Cast(%m) {to = 1}
-    %y: f32[*] = Relu(%f)
+    %r: f32[*] = Relu(%f)
+    %y: f32[*] = Cast(%r) {to = 1}
     return %y
   })",
                 context);

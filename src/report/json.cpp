@@ -119,6 +119,13 @@ Json result_json(const analyze::LabReport& report) {
           {"causes", causes(report)}};
 }
 
+Json training(const std::optional<analyze::TrainingGain>& gain) {
+  if (!gain) return {};
+  return {{"step_ms", estimate(gain->step_ms)},
+          {"speedup", gain->speedup ? estimate(*gain->speedup) : Json()},
+          {"changes", gain->changes}};
+}
+
 Json roofs_origin(const analyze::RoofsOrigin& origin) {
   if (origin.measured_at.empty()) return {};
   return {{"measured_at", origin.measured_at}, {"age_hours", origin.age_hours},
@@ -196,6 +203,7 @@ std::string lab_json(const analyze::LabReport& report) {
                {"machine", report.environment.machine},
                {"model", report.model.name},
                {"device", report.environment.device},
+               {"training", training(report.training)},
                {"baseline", side(report.baseline, report.baseline_memory)},
                {"passes", passes(report.passes)},
                {"combinations", combinations(report.combinations)},

@@ -51,6 +51,43 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
 }
 
+// What hone train does with the recipe comes first; what passes win, of which it makes most by itself, second.
+TEST(LabOfARecipe, SaysFirstWhatHoneTrainGains) {
+  analyze::LabReport report = fabricate::resnet_report();
+  report.model.name = "digits";
+  report.curves = {{"loss", {2, 1}, {2, 1}, {2, 1}, 1e-4}};
+  report.training = analyze::TrainingGain{{10.0, 9.8, 10.3},
+                                          analyze::Estimate{1.25, 1.2, 1.3},
+                                          {"train.deterministic=false", "train.accumulate=2"}};
+  EXPECT_EQ(lab_headline(report).headline,
+            "1.25× faster than hone train was, with train.deterministic=false train.accumulate=2.");
+  EXPECT_EQ(lab_headline(report).tone, Tone::kGood);
+  EXPECT_TRUE(lab_headline(report).rest.starts_with("A step of digits takes 8.0"))
+      << lab_headline(report).rest;
+  const std::string terminal = lab_terminal(report, {});
+  const std::size_t first = terminal.find("1.25× faster than hone train was");
+  const std::size_t second = terminal.find("against one kernel for each operator");
+  ASSERT_NE(first, std::string::npos) << terminal;
+  ASSERT_NE(second, std::string::npos) << terminal;
+  EXPECT_LT(first, second);
+  const std::string page = lab_html(report);
+  ASSERT_NE(page.find("hone train as given"), std::string::npos);
+  EXPECT_LT(page.find("hone train as given"), page.find("step before"));
+  EXPECT_NE(page.find("of the passes"), std::string::npos);
+  const Json json = Json::parse(lab_json(report));
+  EXPECT_EQ(json["training"]["speedup"]["median"], 1.25);
+  EXPECT_EQ(json["training"]["step_ms"]["median"], 10.0);
+  EXPECT_EQ(json["training"]["changes"][1], "train.accumulate=2");
+
+  report.training->speedup.reset();
+  report.training->changes.clear();
+  EXPECT_EQ(lab_headline(report).headline, "As fast as hone train was before.");
+  EXPECT_EQ(lab_headline(report).tone, Tone::kNeutral);
+  EXPECT_TRUE(Json::parse(lab_json(report))["training"]["speedup"].is_null());
+  report.training.reset();
+  EXPECT_EQ(passes_sentence(report), "") << "of a model nothing comes second";
+}
+
 // A training step: what its curves and settings show in every form, and that no setting is claimed as part of the result.
 TEST(LabOfARecipe, StandsInEveryFormWithoutClaimingSettings) {
   analyze::LabReport report = fabricate::resnet_report();

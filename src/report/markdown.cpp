@@ -110,14 +110,15 @@ std::string lab_markdown(const analyze::LabReport& report) {
   LabHeadline words = lab_headline(report);
   std::string out = fmt::format("# {}\n\n**{}** {}\n\n", plain(report.model.name), with_code(words.headline),
                                 plain(words.rest));
+  if (const std::string second = passes_sentence(report); !second.empty()) out += plain(second) + "\n\n";
   if (const std::string note = quotient_note(report); !note.empty()) out += note + "\n\n";
   out += warnings(lab_warnings(report));
   const bool whole = has_result(report);
   if (whole)
-    out +=
-        fmt::format("Speed-up {} from {} paired runs. Step {} before, {} after.\n\n{} {}\n\n",
-                    ratio_text(report.result.speedup), report.result.pairs, estimate_ms(step_before(report)),
-                    estimate_ms(step_after(report)), baseline_note(report), speedup_note());
+    out += fmt::format("Speed-up {}{} from {} paired runs. Step {} before, {} after.\n\n{} {}\n\n",
+                       report.training ? "of the passes " : "", ratio_text(report.result.speedup),
+                       report.result.pairs, estimate_ms(step_before(report)), estimate_ms(step_after(report)),
+                       baseline_note(report), speedup_note());
   out += before_and_after(report);
   out += "## Where the time went\n\n" + ledger(report.baseline) + "## Top operators before\n\n" +
          top(report.baseline);

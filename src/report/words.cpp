@@ -154,10 +154,10 @@ std::string numbers_clause(const analyze::LabReport& report) {
                 : fmt::format("its outputs do not agree with the reference (relative error {})", error);
 }
 
-LabHeadline lab_headline(const analyze::LabReport& report) {
+// What passes won against one kernel for each operator.
+LabHeadline passes_headline(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
   std::string name = shortened(clean_utf8(report.model.name), 48);
-  if (!report.interrupted.empty()) return partial_headline(report, name);
   const double before_ms = step_before(report).median, after_ms = step_after(report).median;
   const std::string before = fixed_ms(before_ms, before_ms), after = fixed_ms(after_ms, after_ms);
   const std::string numbers = numbers_clause(report);
@@ -185,6 +185,49 @@ LabHeadline lab_headline(const analyze::LabReport& report) {
           fmt::format("{} takes {} after and {} before; {} paired runs cannot tell the two apart.", name,
                       after, before, result.pairs),
           Tone::kNeutral};
+}
+
+// What the recipe that the lab wrote wins against hone train as it was.
+LabHeadline tuned_headline(const analyze::LabReport& report) {
+  const analyze::TrainingGain& gain = *report.training;
+  const double before_ms = gain.step_ms.median;
+  const std::string name = "A step of " + shortened(clean_utf8(report.model.name), 48);
+  const std::string before = fixed_ms(before_ms, before_ms);
+  if (!gain.speedup)
+    return {
+        "As fast as hone train was before.",
+        fmt::format("{} takes {} as hone train runs it; no setting of the recipe that was tried is known to "
+                    "make it faster.",
+                    name, before),
+        Tone::kNeutral};
+  const analyze::Estimate& speedup = *gain.speedup;
+  const std::string with = fmt::format("{}", fmt::join(gain.changes, " "));
+  if (speedup.low <= 1)
+    return {"No difference.",
+            fmt::format("{} takes {} as hone train runs it; with {} it cannot be told apart.", name, before,
+                        with),
+            Tone::kNeutral};
+  return {fmt::format("{:.2f}× faster than hone train was, with {}.", speedup.median, with),
+          fmt::format("{} takes {} instead of {} as hone train runs it ({}), and {}.", name,
+                      fixed_ms(before_ms / speedup.median, before_ms), before, ratio_text(speedup),
+                      numbers_clause(report)),
+          Tone::kGood};
+}
+
+LabHeadline lab_headline(const analyze::LabReport& report) {
+  if (!report.interrupted.empty())
+    return partial_headline(report, shortened(clean_utf8(report.model.name), 48));
+  if (report.training && report.result.passed) return tuned_headline(report);
+  return passes_headline(report);
+}
+
+std::string passes_sentence(const analyze::LabReport& report) {
+  if (!report.training || !report.interrupted.empty() || !report.result.passed) return "";
+  const LabHeadline passes = passes_headline(report);
+  return fmt::format(
+      "Passes, those that hone train makes by itself and lossy ones that were asked for, against "
+      "one kernel for each operator: {} {}",
+      passes.headline, passes.rest);
 }
 
 std::vector<std::string> lab_warnings(const analyze::LabReport& report) {

@@ -17,7 +17,11 @@ struct LabHeadline {
   std::string rest;        // "resnet50 takes 20.6 ms instead of 41.3 ms; its outputs agree …"
   Tone tone = Tone::kBad;  // good: faster, and the numbers came out right; neutral: no difference
 };
+// Of a recipe: what is won against hone train with the recipe as given.
 LabHeadline lab_headline(const analyze::LabReport& report);
+// Of a recipe, what comes second: what passes win, of which hone train makes those that are not lossy by itself. Empty for
+// others.
+std::string passes_sentence(const analyze::LabReport& report);
 
 // Whether there is a result that was measured against the baseline: not where nothing was kept, nor where the
 // experiment was interrupted. Forms of the report show no "after" without one.

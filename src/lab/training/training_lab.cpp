@@ -162,7 +162,13 @@ Status TrainingLabRunner::try_settings() {
   report().phases.push_back({"settings", static_cast<double>(tried - start) * 1e-9});
   const Status input = try_input(trials);
   report().phases.push_back({"input", static_cast<double>(now_ns() - tried) * 1e-9});
-  return input;
+  if (!input.ok()) return input;
+  analyze::TrainingGain& gain = report().training.emplace();
+  gain.step_ms = trials.step_ms;
+  gain.changes = lab_.overrides;
+  if (lab_.speedup)
+    gain.speedup = analyze::Estimate{lab_.speedup->median, lab_.speedup->low, lab_.speedup->high};
+  return {};
 }
 
 Status TrainingLabRunner::try_input(const SettingTrials& settings) {

@@ -125,6 +125,17 @@ Markup compared_side(std::string_view which, const std::string& source, const st
   return tag("div", {{"class", "card side"}}, inside);
 }
 
+// What hone train takes with the recipe as given, and as it was written.
+Markup training_tiles(const analyze::TrainingGain& gain) {
+  const double before = gain.step_ms.median;
+  Markup tiles = tile("hone train as given", fixed_ms(before, before), range(gain.step_ms, before));
+  if (!gain.speedup) return tiles;
+  const analyze::Estimate& speedup = *gain.speedup;
+  tiles += tile("as tuned", fixed_ms(before / speedup.median, before), "a step");
+  return tiles + tile("speed-up", ratio_text(speedup.median),
+                      fmt::format("{:.2f}× to {:.2f}×, interleaved", speedup.low, speedup.high));
+}
+
 }  // namespace
 
 Markup lab_hero(const analyze::LabReport& report) {
@@ -134,6 +145,8 @@ Markup lab_hero(const analyze::LabReport& report) {
                {where.machine, fmt::format("{}, {}", where.device, counted(where.threads, "thread")),
                 where.when.substr(0, 10)});
   hero += verdict_line(lab_headline(report));
+  if (const std::string passes = passes_sentence(report); !passes.empty())
+    hero += tag("p", {{"class", "sub"}}, with_code(passes));
   if (const std::string note = quotient_note(report); !note.empty())
     hero += tag("p", {{"class", "sub"}}, with_code(note));
   hero += tag("p", {{"class", "sub"}}, tag("b", "Before:") + prose(" " + report.baseline.verdict.sentence));
@@ -144,10 +157,11 @@ Markup lab_hero(const analyze::LabReport& report) {
   const analyze::Estimate& speedup = report.result.speedup;
   const analyze::Estimate before_ms = step_before(report), after_ms = step_after(report);
   const double before = before_ms.median, after = after_ms.median;
-  Markup tiles = tile("step before", fixed_ms(before, before), range(before_ms, before));
+  Markup tiles = report.training ? training_tiles(*report.training) : Markup();
+  tiles += tile("step before", fixed_ms(before, before), range(before_ms, before));
   if (!whole) return hero + tag("div", {{"class", "tiles"}}, tiles + floor_tile(report.baseline, before));
   tiles += tile("step after", fixed_ms(after, after), range(after_ms, after));
-  tiles += tile("speed-up", ratio_text(speedup.median),
+  tiles += tile(report.training ? "of the passes" : "speed-up", ratio_text(speedup.median),
                 fmt::format("{:.2f}× to {:.2f}×, interleaved", speedup.low, speedup.high));
   return hero + tag("div", {{"class", "tiles"}}, tiles + floor_tile(report.optimised, after));
 }

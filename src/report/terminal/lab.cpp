@@ -71,8 +71,8 @@ std::string before_after(const analyze::LabReport& report, const TerminalStyle& 
 
 std::string result_line(const analyze::LabReport& report) {
   const analyze::LabResult& result = report.result;
-  return fmt::format("speed-up {}, {} paired runs; {}", ratio_text(result.speedup), result.pairs,
-                     largest_error_text(report));
+  return fmt::format("speed-up {}{}, {} paired runs; {}", report.training ? "of the passes " : "",
+                     ratio_text(result.speedup), result.pairs, largest_error_text(report));
 }
 
 std::string where_line(const analyze::Environment& where) {
@@ -98,6 +98,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
   else
     out += paint(headline, words.tone == Tone::kGood ? Colour::kGreen : Colour::kRed, style);
   out += wrapped(words.rest, 0, style);
+  if (const std::string passes = passes_sentence(report); !passes.empty()) out += wrapped(passes, 0, style);
   if (const std::string note = quotient_note(report); !note.empty()) out += wrapped(note, 0, style);
   out += wrapped("Before: " + report.baseline.verdict.sentence, 0, style);
   out += paint(wrapped(where_line(report.environment), 0, style), Colour::kFaint, style);
