@@ -232,7 +232,7 @@ TEST(DepthwiseConvolutions, OfOursAreOfferedBesideTheLibrarysWithWhatFollows) {
   }
 }
 
-// Weights that are computed, and biases, where they lie; with channels last no kernel packs them in a run.
+// Weights that are computed, and biases, where they lie; with channels last a copy brings them there in each run.
 TEST_P(ConvolutionOnGpu, ComputedWeightsAgree) {
   for (const DType dtype : kTypes) {
     for (const bool biased : {false, true}) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/source_folder.h"
+#include "graph/group_kind.h"
 #include "lab/prepared.h"
 #include "lab/training/program.h"
 #include "lab/training/session.h"

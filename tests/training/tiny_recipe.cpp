@@ -45,6 +45,27 @@ model::Recipe tiny_digits(const std::vector<std::string>& overrides) {
   return parsed(tiny_digits_text(), overrides);
 }
 
+model::Recipe tiny_unet(const std::vector<std::string>& overrides) {
+  const std::string text = R"([model]
+zoo = "unet"
+sizes = { size = 16, channels = 1, base = 4, levels = 1, classes = 1 }
+[data]
+source = "cells"
+sizes = { samples = 24, channels = 1, height = 16, width = 16 }
+validation = 0.2
+[loss]
+kind = ["bce", "dice"]
+[metric]
+kind = "dice"
+[optimizer]
+rate = 2e-3
+[train]
+steps = 30
+batch = 4
+)";
+  return parsed(text, overrides);
+}
+
 model::Recipe tiny_gpt2(const std::string& text_file, const std::vector<std::string>& overrides) {
   const std::string text = R"([model]
 zoo = "gpt2"

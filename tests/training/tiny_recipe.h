@@ -13,6 +13,9 @@ namespace hone::training {
 model::Recipe tiny_digits(const std::vector<std::string>& overrides = {});
 std::string tiny_digits_text();
 
+// A U-Net of one level on 16 x 16 pictures of cells, 24 of them in batches of 4.
+model::Recipe tiny_unet(const std::vector<std::string>& overrides = {});
+
 // A GPT-2 of one layer on the bytes of `text_file`, 16 of them a sample.
 model::Recipe tiny_gpt2(const std::string& text_file, const std::vector<std::string>& overrides = {});
 
