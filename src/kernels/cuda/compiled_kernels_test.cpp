@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/axis_softmax.h"
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/gemv.h"
+#include "kernels/cuda/pad.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
@@ -202,8 +204,29 @@ void add_gemvs(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_pads(std::vector<NamedSource>& sources) {
+  for (const std::size_t size : {1, 2, 4, 8}) {
+    for (const auto mode : {PadProgram::Mode::kConstant, PadProgram::Mode::kEdge, PadProgram::Mode::kReflect,
+                            PadProgram::Mode::kWrap}) {
+      const PadProgram program{.mode = mode,
+                               .element_size = size,
+                               .shape = {1, 56, 56, 96},
+                               .before = {0, 1, 1, 0},
+                               .after = {0, 2, 1, 0}};
+      sources.push_back({"pad", generate_pad(program)->source.text, {kPadEntry}});
+    }
+  }
+  for (const DType dtype : kFloats) {
+    for (const int64_t extent : {21, 150}) {
+      const AxisSoftmaxProgram program{.dtype = dtype, .extent = extent, .inner = 512 * 512};
+      sources.push_back({"axis_softmax", generate_axis_softmax(program)->source.text, {kAxisSoftmaxEntry}});
+    }
+  }
+}
+
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
+  add_pads(sources);
   add_depthwise(sources);
   add_gemvs(sources);
   add_recurrent(sources);
