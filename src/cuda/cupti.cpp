@@ -44,7 +44,9 @@ DeviceRecord common_record(DeviceRecord::Kind kind, const Activity& activity, in
           .graph = activity.graph,
           .start_ns = static_cast<int64_t>(activity.start) + offset,
           .end_ns = static_cast<int64_t>(activity.end) + offset,
-          .kernel = {}};
+          .kernel = {},
+          .grid = {},
+          .block = {}};
 }
 
 void collect(RecordCollector& to, const cupti::Activity& activity) {
@@ -59,6 +61,11 @@ void collect(RecordCollector& to, const cupti::Activity& activity) {
     const auto& kernel = reinterpret_cast<const cupti::KernelActivity&>(activity);
     DeviceRecord record = common_record(DeviceRecord::Kind::kKernel, kernel, to.clock_offset);
     if (kernel.name != nullptr) record.kernel = kernel.name;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      record.grid[axis] = static_cast<uint32_t>(kernel.grid[axis]);
+      record.block[axis] = static_cast<uint32_t>(kernel.block[axis]);
+    }
+    record.registers = kernel.registers;
     add(std::move(record), kernel.start, kernel.end);
   } else if (activity.kind == cupti::ActivityKind::kCopy) {
     const auto& copy = reinterpret_cast<const cupti::CopyActivity&>(activity);

@@ -6,6 +6,7 @@
 // of the driver have crashed processes (docs/decisions/0023).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,7 +24,9 @@ struct DeviceRecord {
   Kind kind = Kind::kKernel;
   uint32_t graph = 0;                // 0: of no graph's replay
   int64_t start_ns = 0, end_ns = 0;  // core/clock.h
-  std::string kernel;                // its name, mangled; empty for what is none
+  std::string kernel;                // its name, mangled; empty for what is none, as are the rest then
+  std::array<uint32_t, 3> grid = {}, block = {};
+  uint32_t registers = 0;  // of a thread
 };
 
 class Cupti {

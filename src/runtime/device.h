@@ -14,12 +14,15 @@
 // thread at a time; work for several threads takes a queue each.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/result.h"
 #include "core/scope.h"
@@ -101,6 +104,15 @@ struct MarkedRun {
   bool known() const { return busy_to_ns != 0; }
 };
 
+// A kernel that runs for an operator in a replay, as the device's profiler tells it.
+struct MarkedKernel {
+  uint32_t op = 0;   // the id of the operator's mark
+  std::string name;  // mangled
+  std::array<uint32_t, 3> grid = {}, block = {};
+  uint32_t registers = 0;   // of a thread
+  std::vector<int64_t> ns;  // that it took, in each recorded run
+};
+
 // What one lane of a fork is given; `queue` is the lane's.
 using LaneFunction = void (*)(void* context, int lane, Queue& queue);
 
@@ -155,6 +167,8 @@ class Queue {
   // After a wait, when times have been taken: tells the listener of marks that were not told as they ran.
   virtual Result<MarkedRun> tell_marks() { return MarkedRun{}; }
   virtual MarkTimes mark_times() const { return {MarkTimes::How::kHostClock, {}}; }
+  // Of the runs whose marks were told, in the order in which they run; none where the times are not within a replay.
+  virtual std::span<const MarkedKernel> marked_kernels() const { return {}; }
 
  protected:
   explicit Queue(bool immediate) : immediate_(immediate) {}

@@ -251,6 +251,7 @@ PlanMemory Plan::State::memory() const {
 
 PlanMemory Plan::memory() const { return state_->memory(); }
 MarkTimes Plan::mark_times() const { return state_->queue->mark_times(); }
+std::span<const MarkedKernel> Plan::marked_kernels() const { return state_->queue->marked_kernels(); }
 MarkedInterval Plan::marked_run() const { return state_->marked_run; }
 
 graph::PlanChoices Plan::choices() const {

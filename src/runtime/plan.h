@@ -118,6 +118,8 @@ class Plan {
   PlanMemory memory() const;
   // How what run() told the listener of marks last came about; how it will be is not known before.
   MarkTimes mark_times() const;
+  // The kernels that a device's own records name, where that is how (MarkTimes::How::kWithinReplay).
+  std::span<const MarkedKernel> marked_kernels() const;
   // Before run() takes its time, when somebody listens; run() does it itself. For who takes the time of more than it.
   Status ready_marks();
   // Of the last run() that somebody listened to: without what making ready and telling marks took.

@@ -105,9 +105,11 @@ struct Operator {
   double avoidable_bytes = 0;  // the part of all bytes that fusing it with `fuses_with` would not move
   std::string fuses_with;      // the operator it could be fused with; empty: none
   std::string implementation;  // the kernel that ran: "onednn:brgemm avx512", "hone:pointwise"
-  std::string algorithm;       // what the kernel computes by, if not the definition: "Winograd F(4x4,3x3)"
-  std::string geometry;        // in words: "3×3 convolution, 64 → 64 channels, 56×56 positions"
-  std::string device;          // "cpu", "cuda:0"
+  std::vector<std::string>
+      device_kernels;     // in words: what a device ran for it, how long and in which geometry
+  std::string algorithm;  // what the kernel computes by, if not the definition: "Winograd F(4x4,3x3)"
+  std::string geometry;   // in words: "3×3 convolution, 64 → 64 channels, 56×56 positions"
+  std::string device;     // "cpu", "cuda:0"
   Phase phase = Phase::kUnknown;
   std::string module;  // the ranges that the program named around it, outermost first: "encoder/layer.3"
 

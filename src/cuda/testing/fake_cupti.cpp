@@ -127,6 +127,9 @@ void give_buffer(std::vector<FakeRecord> records) {
     if (record.kind == ActivityKind::kConcurrentKernel) {
       cupti::KernelActivity kernel = {};
       kernel.name = s.names.insert(record.name).first->c_str();
+      for (int axis = 0; axis < 3; ++axis) kernel.grid[axis] = axis + 2, kernel.block[axis] = 1;
+      kernel.block[0] = 128;
+      kernel.registers = 40;
       write(kernel, record, buffer, used);
     } else if (record.kind == ActivityKind::kCopy) {
       write(cupti::CopyActivity{}, record, buffer, used);

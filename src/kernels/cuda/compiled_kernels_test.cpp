@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/axis_softmax.h"
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/depthwise.h"
@@ -12,6 +13,7 @@
 #include "kernels/cuda/gemv.h"
 #include "kernels/cuda/layer_norm_gradient.h"
 #include "kernels/cuda/optimizer.h"
+#include "kernels/cuda/pad.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/pooling_gradient.h"
 #include "kernels/cuda/random.h"
@@ -84,6 +86,11 @@ void add_attentions(std::vector<NamedSource>& sources) {
       program.q.strides = program.k.strides = program.v.strides = program.out.strides = strides;
       if (columns == 64) program.mask = {.dtype = DType::kBool, .strides = {197, 0, 0, 1}};
       sources.push_back({"attention", generate_attention(program)->source.text, {kAttentionEntry}});
+      for (const AttentionSplit split : {AttentionSplit::kKeys, AttentionSplit::kQueries}) {
+        if (dtype != DType::kF32)
+          sources.push_back(
+              {"attention", generate_attention_mma(program, split)->source.text, {kAttentionMmaEntry}});
+      }
     }
   }
 }
@@ -120,6 +127,106 @@ void add_resizes(std::vector<NamedSource>& sources) {
                               .mode = mode};
         sources.push_back({"resize", generate_resize(desc, dtype)->source.text, {kResizeEntry}});
       }
+    }
+  }
+}
+
+void add_orders(std::vector<NamedSource>& sources) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kF64}) {
+    for (const auto& [extent, k] : {std::pair{64, 8}, {50257, 50}, {9001, 9001}}) {
+      const auto top = *generate_top_k({.dtype = dtype, .outer = 5, .extent = extent, .inner = 2, .k = k});
+      sources.push_back({"top_k",
+                         top.source.text,
+                         {kTopKOfDataEntry, kTopKOfItemsEntry, kTopKSortEntry, kTopKAcrossEntry,
+                          kTopKWithinEntry, kTopKTakeEntry}});
+    }
+  }
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kF64}) {
+    for (const int64_t inner : {1, 512}) {
+      const ScanProgram program{.dtype = dtype, .outer = 80, .extent = 3000, .inner = inner, .reverse = true};
+      sources.push_back({"scan", generate_scan(program)->source.text, {kScanEntry}});
+    }
+  }
+}
+
+void add_recurrent(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const auto kind :
+         {RecurrentProgram::Kind::kLstm, RecurrentProgram::Kind::kGru, RecurrentProgram::Kind::kRnn}) {
+      for (const int64_t batch : {1, 64}) {
+        const RecurrentProgram program{.kind = kind,
+                                       .dtype = dtype,
+                                       .time = 100,
+                                       .batch = batch,
+                                       .hidden = 512,
+                                       .reverse = {false, true},
+                                       .linear_before_reset = batch == 1};
+        sources.push_back({"recurrent",
+                           generate_recurrent(program)->source.text,
+                           {kRecurrentBeginEntry, kRecurrentResetEntry, kRecurrentStepEntry}});
+      }
+    }
+  }
+}
+
+void add_depthwise(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool last : {false, true}) {
+      for (const int64_t taps : {3, 5}) {
+        for (const int64_t size : {112, 14}) {
+          const Shape image{1, 96, size, size}, pads{taps / 2, taps / 2};
+          cuda::ConvolutionDesc desc{.dtype = dtype,
+                                     .channels_last = last,
+                                     .x = image,
+                                     .w = {96, 1, taps, taps},
+                                     .y = image,
+                                     .strides = {1, 1},
+                                     .dilations = {1, 1},
+                                     .pads_begin = pads,
+                                     .pads_end = pads,
+                                     .bias = true};
+          desc.activation.mode = cuda::CudnnPointwise::kRelu;
+          desc.activation.has_high = true;
+          desc.activation.high = 6;
+          sources.push_back({"depthwise", generate_depthwise(desc)->source.text, {kDepthwiseEntry}});
+        }
+      }
+    }
+  }
+}
+
+void add_gemvs(std::vector<NamedSource>& sources) {
+  for (const DType dtype : kFloats) {
+    for (const bool transposed : {false, true}) {
+      for (const int64_t columns : {768, 50257}) {
+        const cuda::ProductDesc desc{.dtype = dtype,
+                                     .rows = 1,
+                                     .columns = columns,
+                                     .depth = 768,
+                                     .transpose_b = transposed,
+                                     .row = true};
+        sources.push_back({"gemv", generate_gemv(desc)->source.text, {kGemvEntry, kGemvJoinEntry}});
+      }
+    }
+  }
+}
+
+void add_pads(std::vector<NamedSource>& sources) {
+  for (const std::size_t size : {1, 2, 4, 8}) {
+    for (const auto mode : {PadProgram::Mode::kConstant, PadProgram::Mode::kEdge, PadProgram::Mode::kReflect,
+                            PadProgram::Mode::kWrap}) {
+      const PadProgram program{.mode = mode,
+                               .element_size = size,
+                               .shape = {1, 56, 56, 96},
+                               .before = {0, 1, 1, 0},
+                               .after = {0, 2, 1, 0}};
+      sources.push_back({"pad", generate_pad(program)->source.text, {kPadEntry}});
+    }
+  }
+  for (const DType dtype : kFloats) {
+    for (const int64_t extent : {21, 150}) {
+      const AxisSoftmaxProgram program{.dtype = dtype, .extent = extent, .inner = 512 * 512};
+      sources.push_back({"axis_softmax", generate_axis_softmax(program)->source.text, {kAxisSoftmaxEntry}});
     }
   }
 }
@@ -210,97 +317,18 @@ void add_pooling_gradients(std::vector<NamedSource>& sources) {
   }
 }
 
-void add_orders(std::vector<NamedSource>& sources) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8, DType::kF64}) {
-    for (const auto& [extent, k] : {std::pair{64, 8}, {50257, 50}, {9001, 9001}}) {
-      const auto top = *generate_top_k({.dtype = dtype, .outer = 5, .extent = extent, .inner = 2, .k = k});
-      sources.push_back({"top_k",
-                         top.source.text,
-                         {kTopKOfDataEntry, kTopKOfItemsEntry, kTopKSortEntry, kTopKAcrossEntry,
-                          kTopKWithinEntry, kTopKTakeEntry}});
-    }
-  }
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kI64, DType::kI32, DType::kF64}) {
-    for (const int64_t inner : {1, 512}) {
-      const ScanProgram program{.dtype = dtype, .outer = 80, .extent = 3000, .inner = inner, .reverse = true};
-      sources.push_back({"scan", generate_scan(program)->source.text, {kScanEntry}});
-    }
-  }
-}
-
-void add_recurrent(std::vector<NamedSource>& sources) {
-  for (const DType dtype : kFloats) {
-    for (const auto kind :
-         {RecurrentProgram::Kind::kLstm, RecurrentProgram::Kind::kGru, RecurrentProgram::Kind::kRnn}) {
-      for (const int64_t batch : {1, 64}) {
-        const RecurrentProgram program{.kind = kind,
-                                       .dtype = dtype,
-                                       .time = 100,
-                                       .batch = batch,
-                                       .hidden = 512,
-                                       .reverse = {false, true},
-                                       .linear_before_reset = batch == 1};
-        sources.push_back({"recurrent",
-                           generate_recurrent(program)->source.text,
-                           {kRecurrentBeginEntry, kRecurrentResetEntry, kRecurrentStepEntry}});
-      }
-    }
-  }
-}
-
-void add_depthwise(std::vector<NamedSource>& sources) {
-  for (const DType dtype : kFloats) {
-    for (const bool last : {false, true}) {
-      for (const int64_t taps : {3, 5}) {
-        for (const int64_t size : {112, 14}) {
-          const Shape image{1, 96, size, size}, pads{taps / 2, taps / 2};
-          cuda::ConvolutionDesc desc{.dtype = dtype,
-                                     .channels_last = last,
-                                     .x = image,
-                                     .w = {96, 1, taps, taps},
-                                     .y = image,
-                                     .strides = {1, 1},
-                                     .dilations = {1, 1},
-                                     .pads_begin = pads,
-                                     .pads_end = pads,
-                                     .bias = true};
-          desc.activation.mode = cuda::CudnnPointwise::kRelu;
-          desc.activation.has_high = true;
-          desc.activation.high = 6;
-          sources.push_back({"depthwise", generate_depthwise(desc)->source.text, {kDepthwiseEntry}});
-        }
-      }
-    }
-  }
-}
-
-void add_gemvs(std::vector<NamedSource>& sources) {
-  for (const DType dtype : kFloats) {
-    for (const bool transposed : {false, true}) {
-      for (const int64_t columns : {768, 50257}) {
-        const cuda::ProductDesc desc{.dtype = dtype,
-                                     .rows = 1,
-                                     .columns = columns,
-                                     .depth = 768,
-                                     .transpose_b = transposed,
-                                     .row = true};
-        sources.push_back({"gemv", generate_gemv(desc)->source.text, {kGemvEntry, kGemvJoinEntry}});
-      }
-    }
-  }
-}
-
 std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
-  add_depthwise(sources);
-  add_gemvs(sources);
-  add_recurrent(sources);
-  add_orders(sources);
   add_updates(sources);
   add_normalizations(sources);
   add_losses(sources);
   add_scatters_that_add(sources);
   add_pooling_gradients(sources);
+  add_pads(sources);
+  add_depthwise(sources);
+  add_gemvs(sources);
+  add_recurrent(sources);
+  add_orders(sources);
   add_gathers(sources);
   add_reductions(sources);
   add_poolings(sources);

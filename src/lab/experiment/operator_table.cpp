@@ -1,12 +1,16 @@
 // What the graph knows of each step of a plan, as columns of a trace.
 #include <algorithm>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/units.h"
 #include "graph/group_kind.h"
 #include "graph/op_table.h"
 #include "graph/training/step_part.h"
 #include "lab/experiment/profile.h"
+#include "trace/import/kernel_symbol.h"
+#include "trace/kernel_family.h"
 
 namespace hone::lab {
 namespace {
@@ -182,6 +186,22 @@ trace::Operator describe_operator(const Graph& graph, const Node& node) {
   return row;
 }
 
+namespace {
+
+// "hone_attention: 11.6 µs (8×12×1 blocks of 128×1×1 threads, 80 registers)": the median of the recorded runs.
+std::string device_kernel_text(const runtime::MarkedKernel& kernel) {
+  std::vector<int64_t> ns = kernel.ns;
+  std::ranges::sort(ns);
+  const double ms = ns.empty() ? 0 : static_cast<double>(ns[ns.size() / 2]) * 1e-6;
+  const auto extent = [](const std::array<uint32_t, 3>& of) { return fmt::format("{}", fmt::join(of, "×")); };
+  const std::string readable = trace::demangled(kernel.name);  // empty: it is as it is
+  return fmt::format("{}: {} ({} blocks of {} threads, {} registers)",
+                     trace::kernel_short_name(readable.empty() ? kernel.name : readable, 160), format_ms(ms),
+                     extent(kernel.grid), extent(kernel.block), kernel.registers);
+}
+
+}  // namespace
+
 std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std::string& device) {
   std::vector<trace::Operator> table;
   for (const runtime::PlanStep& step : plan.steps()) {
@@ -194,6 +214,8 @@ std::vector<trace::Operator> operator_table(const runtime::Plan& plan, const std
     row.device = device;
     table.push_back(std::move(row));
   }
+  for (const runtime::MarkedKernel& kernel : plan.marked_kernels())
+    if (kernel.op < table.size()) table[kernel.op].device_kernels.push_back(device_kernel_text(kernel));
   return table;
 }
 

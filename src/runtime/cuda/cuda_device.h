@@ -44,6 +44,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
 
 struct CudaRecording;
 class CapturedMarks;
+struct OperatorKernel;
 
 class CudaQueue : public Queue {
  public:
@@ -73,6 +74,7 @@ class CudaQueue : public Queue {
   void end_span(ScopeListener::Kind kind, uint32_t id, int64_t begun) override;
   Result<MarkedRun> tell_marks() override;
   MarkTimes mark_times() const override { return mark_times_; }
+  std::span<const MarkedKernel> marked_kernels() const override { return kernels_; }
 
   // --- for kernels ---
   cuda::StreamHandle stream() const { return stream_.get(); }
@@ -99,6 +101,7 @@ class CudaQueue : public Queue {
   // Has CUPTI record, and `recording` replayed by a graph whose marks are known. An error: it cannot be, from now on.
   Status record_replays(CudaRecording& recording);
   void give_up_records(const Error& why);
+  void keep_kernels(std::span<const OperatorKernel> run);
   Status tell_spans();
   Status tell_spans_before(const cuda::StreamEvent& now, int64_t now_ns);
 
@@ -113,6 +116,7 @@ class CudaQueue : public Queue {
   std::vector<Span> spans_;            // not told yet
 
   MarkTimes mark_times_;
+  std::vector<MarkedKernel> kernels_;           // of the runs that were told
   std::shared_ptr<cuda::Cupti> records_;        // while CUPTI records for this queue
   std::vector<const CudaRecording*> replayed_;  // meanwhile, in this order
 };

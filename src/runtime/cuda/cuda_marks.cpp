@@ -1,5 +1,7 @@
 // What a CUDA queue tells of marks: by the GPU's own records of a replayed graph where CUPTI serves, else by events
 // around each.
+#include <algorithm>
+
 #include "core/clock.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/cuda/cuda_recording.h"
@@ -43,6 +45,21 @@ void CudaQueue::give_up_records(const Error& why) {
   if (records_ != nullptr) (void)records_->end(0);
   records_ = nullptr;
   replayed_.clear();
+  kernels_.clear();
+}
+
+// Each run has the same kernels in the same order; where it has others, a driver that chose anew, what was known is past.
+void CudaQueue::keep_kernels(std::span<const OperatorKernel> run) {
+  const auto is_same = [](const MarkedKernel& known, const OperatorKernel& now) {
+    return known.op == now.op && known.name == now.record.kernel && known.grid == now.record.grid;
+  };
+  if (!std::ranges::equal(kernels_, run, is_same)) {
+    kernels_.clear();
+    for (const auto& [op, record] : run)
+      kernels_.push_back({op, record.kernel, record.grid, record.block, record.registers, {}});
+  }
+  for (std::size_t i = 0; i < run.size(); ++i)
+    kernels_[i].ns.push_back(run[i].record.end_ns - run[i].record.start_ns);
 }
 
 Result<MarkedRun> CudaQueue::tell_marks() {
@@ -57,6 +74,7 @@ Result<MarkedRun> CudaQueue::tell_marks() {
     return MarkedRun{.told = false};
   }
   mark_times_ = {MarkTimes::How::kWithinReplay, {}};
+  keep_kernels(times->kernels);
   for (const MarkTime& mark : times->marks)
     tell_scope_listener(mark.kind, mark.id, mark.start_ns, mark.end_ns);
   return MarkedRun{.told = true, .busy_from_ns = times->start_ns, .busy_to_ns = times->end_ns};

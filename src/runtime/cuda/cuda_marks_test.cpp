@@ -93,6 +93,25 @@ TEST_P(MarksOfReplays, AreOfEachOperatorWithinAStepThatIsTheDevices) {
   }
 }
 
+// By name and geometry, once for each run; where operators ran by the reference there are none of theirs.
+TEST_P(MarksOfReplays, NameEachOperatorsKernels) {
+  const auto plan = plan_of(*provider_);
+  EXPECT_TRUE(plan->marked_kernels().empty());
+  const ToldMarks told;
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(plan->run().ok());
+  for (std::size_t i = 0; i < plan->steps().size(); ++i) {
+    if (plan->steps()[i].implementation.find("(CUDA)") == std::string::npos) continue;
+    const auto own = std::ranges::find_if(plan->marked_kernels(),
+                                          [i](const MarkedKernel& kernel) { return kernel.op == i; });
+    ASSERT_NE(own, plan->marked_kernels().end()) << plan->steps()[i].implementation;
+    EXPECT_THAT(own->name, HasSubstr("hone_"));
+    EXPECT_GE(own->grid[0], 1U);
+    EXPECT_GE(own->block[0], 32U);
+    EXPECT_EQ(own->ns.size(), 3U);
+    for (const int64_t ns : own->ns) EXPECT_GE(ns, 0);
+  }
+}
+
 TEST_P(MarksOfReplays, ChangeNothingOfWhatIsComputed) {
   auto plan = Plan::compile(products(1), *provider_);
   ASSERT_TRUE(plan.ok()) << plan.error().message;

@@ -238,6 +238,26 @@ TEST_P(GeneratedKernels, KeepNanInMaxima) {
         1e-5);
 }
 
+TEST_P(GeneratedKernels, PadByEveryModeWithinAndAroundTheInnermostAxis) {
+  const auto pad = [&](const std::string& type, const std::string& pads, int count, const std::string& more) {
+    expect_text("%x: " + type + (more.find("%v") != std::string::npos ? ", %v: f32[]" : ""),
+                fmt::format("%n: i64[{}] = constant dense({})\n%y: {}[*] = Pad(%x, %n{}\nreturn %y", count,
+                            pads, type.substr(0, type.find('[')), more));
+  };
+  pad("f32[1,3,6,7]", "0, 0, 1, 2, 0, 1, 0, 3", 8, ", %v)");
+  pad("f32[2,5,6,8]", "0, 2, 1, 0, 1, 0, -2, 0", 8, ")");
+  pad("f32[2,5,7]", "0, 4, 3, 0, 2, 9", 6, ") {mode = \"reflect\"}");
+  pad("f32[2,5,8]", "1, 4, 0, 0, 2, 0", 6, ") {mode = \"edge\"}");
+  pad("i64[4,5]", "2, 3, 1, 6", 4, ") {mode = \"wrap\"}");
+}
+
+TEST_P(GeneratedKernels, NormaliseByExponentialsAlongAnyAxis) {
+  if (provider_->name() != "cuda") return;  // the CPU's is tested elsewhere
+  expect_op("%x: f32[2,21,9,8]", "Softmax(%x) {axis = 1}", 4e-6);
+  expect_op("%x: f32[70,3]", "LogSoftmax(%x) {axis = 0}", 4e-6);
+  expect_text("%x: f16[3,5,40]", "%y: f16[*] = Softmax(%x) {axis = 1}\nreturn %y", 2e-3);
+}
+
 TEST_P(GeneratedKernels, ResizeImages) {
   const auto resize = [&](const std::string& shape, const std::string& sizes, int count,
                           const std::string& how) {

@@ -37,6 +37,8 @@ void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::v
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// Pad, and softmax along an axis that is not the innermost.
+void lower_pad(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);

@@ -28,6 +28,11 @@ Error does_not_fit(std::string_view what) {
   return invalid(fmt::format("what CUPTI recorded of a replay is not what its graph has: {}", what));
 }
 
+void add_kernels(uint32_t op, std::span<const cuda::DeviceRecord> records, ReplayTimes& times) {
+  for (const cuda::DeviceRecord& record : records)
+    if (record.kind == Kind::kKernel) times.kernels.push_back({op, record});
+}
+
 // The times of one replay, whose records are `records`.
 Status add_times(std::span<const MarkedNodes> groups, std::span<const cuda::DeviceRecord> records,
                  ReplayTimes& times) {
@@ -45,6 +50,7 @@ Status add_times(std::span<const MarkedNodes> groups, std::span<const cuda::Devi
       time.end_ns = std::max(before_ns, records[at].start_ns);
     before_ns = std::max(before_ns, time.end_ns);
     if (nodes.marked) times.marks.push_back(time);
+    if (nodes.marked && nodes.kind == ScopeListener::Kind::kOperator) add_kernels(nodes.id, mine, times);
   }
   return {};
 }
@@ -133,7 +139,8 @@ Result<ReplayTimes> times_of_replays(std::span<const std::span<const MarkedNodes
   const std::size_t expected = records_of(replays);
   if (of_graphs.size() != expected || expected == 0)
     return does_not_fit(fmt::format("{} records, where there are {} commands", of_graphs.size(), expected));
-  ReplayTimes times{.marks = {}, .start_ns = of_graphs.front().start_ns, .end_ns = last_end(of_graphs)};
+  ReplayTimes times{
+      .marks = {}, .kernels = {}, .start_ns = of_graphs.front().start_ns, .end_ns = last_end(of_graphs)};
   std::span<const cuda::DeviceRecord> rest = of_graphs;
   for (const auto& groups : replays) {
     const std::size_t mine = records_of_graph(groups);

@@ -59,8 +59,15 @@ struct MarkTime {
   int64_t start_ns = 0, end_ns = 0;
 };
 
+// A kernel of an operator's mark.
+struct OperatorKernel {
+  uint32_t op = 0;
+  cuda::DeviceRecord record;
+};
+
 struct ReplayTimes {
-  std::vector<MarkTime> marks;       // as they were captured
+  std::vector<MarkTime> marks;  // as they were captured
+  std::vector<OperatorKernel> kernels;
   int64_t start_ns = 0, end_ns = 0;  // of the first command and of the last
 };
 

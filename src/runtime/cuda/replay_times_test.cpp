@@ -56,6 +56,24 @@ TEST(ReplayTimes, OfAnOperatorAreFromItsFirstKernelToItsLast) {
   EXPECT_EQ(times->end_ns, 150);
 }
 
+// A copy that the driver made is none of an operator's kernels, nor is what stands between operators.
+TEST(ReplayTimes, NameTheKernelsOfEachOperator) {
+  MarkedNodes with_copy = operator_of(1, 1);
+  with_copy.copies = 1;
+  std::vector<cuda::DeviceRecord> records =
+      records_at({{100, kKernel}, {120, kCopy}, {140, kKernel}, {160, kKernel}});
+  records[0].kernel = "first";
+  records[2].kernel = "second";
+  records[3].kernel = "between";
+  const auto times = times_of({operator_of(0, 1), with_copy, MarkedNodes{.kernels = 1}}, records);
+  ASSERT_TRUE(times.ok()) << times.error().message;
+  ASSERT_EQ(times->kernels.size(), 2U);
+  EXPECT_EQ(times->kernels[0].op, 0U);
+  EXPECT_EQ(times->kernels[0].record.kernel, "first");
+  EXPECT_EQ(times->kernels[1].op, 1U);
+  EXPECT_EQ(times->kernels[1].record.kernel, "second");
+}
+
 TEST(ReplayTimes, OfWhatStandsBetweenOperatorsAreTheStepsAlone) {
   const MarkedNodes fault_word{.copies = 1, .sets = 1};
   const auto times =

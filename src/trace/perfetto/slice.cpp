@@ -59,6 +59,11 @@ void add_operator(const Operator& op, std::vector<Annotation>& all) {
   if (op.flops > 0) all.push_back({"flops", op.flops});
   if (op.bytes() > 0) all.push_back({"bytes", op.bytes()});
   if (!op.implementation.empty()) all.push_back({"implementation", op.implementation});
+  if (!op.device_kernels.empty()) {
+    Annotation::Array kernels;
+    for (const std::string& kernel : op.device_kernels) kernels.items.push_back({"", kernel});
+    all.push_back({"device_kernels", std::move(kernels)});
+  }
   if (!op.algorithm.empty()) all.push_back({"algorithm", op.algorithm});
   if (!op.geometry.empty()) all.push_back({"geometry", op.geometry});
 }

@@ -186,6 +186,7 @@ Annotation from_operator(const Operator& op) {
                   text("device", op.device),
                   text("phase", phase_name(op.phase)),
                   text("module", op.module),
+                  list("device_kernels", op.device_kernels, from_text),
                   list("provenance", op.provenance, from_text),
               }}};
 }
@@ -382,6 +383,7 @@ Operator to_operator(const Annotation& from) {
   op.device = from.text("device");
   op.phase = phase_from_name(from.text("phase")).value_or(Phase::kUnknown);
   op.module = from.text("module");
+  op.device_kernels = to_texts(from.items("device_kernels"));
   op.provenance = to_texts(from.items("provenance"));
   return op;
 }

@@ -20,7 +20,7 @@ CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind TEXT, name TEXT, process INTEGE
 CREATE TABLE operators(id INTEGER PRIMARY KEY, name TEXT, kind TEXT, what TEXT, class TEXT,
                        dtype TEXT, flops REAL,
                        bytes_read REAL, bytes_written REAL, avoidable_bytes REAL, phase TEXT, module TEXT,
-                       geometry TEXT, implementation TEXT);  -- what: recognised by kind; costs of one execution
+                       geometry TEXT, implementation TEXT, device_kernels TEXT);  -- what: recognised by kind; costs of one execution
 CREATE TABLE spans(id INTEGER PRIMARY KEY, start_ns INTEGER, duration_ns INTEGER, track INTEGER, name INTEGER,
                    category TEXT, step INTEGER, op INTEGER, correlation INTEGER);  -- name: of strings
 CREATE TABLE kernels(name INTEGER PRIMARY KEY, short TEXT, does TEXT, precision TEXT);  -- name: of strings

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "trace/kernel_family.h"
 #include "trace/sql/database.h"
@@ -104,7 +105,7 @@ Status write_places(const Trace& trace, Database& database) {
 }
 
 Status write_operators(const Trace& trace, Database& database) {
-  HONE_ASSIGN(Insert insert, database.insert_into("operators", 14));
+  HONE_ASSIGN(Insert insert, database.insert_into("operators", 15));
   for (uint32_t i = 0; i < trace.operators.size(); ++i) {
     const Operator& row = trace.operators[i];
     HONE_CHECK(insert.integer(i)
@@ -121,6 +122,7 @@ Status write_operators(const Trace& trace, Database& database) {
                    .text(row.module)
                    .text(row.geometry)
                    .text(row.implementation)
+                   .text(fmt::format("{}", fmt::join(row.device_kernels, "\n")))
                    .run());
   }
   return {};

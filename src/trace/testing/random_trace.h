@@ -79,6 +79,7 @@ class RandomTrace {
     op.avoidable_bytes = i;
     op.fuses_with = i > 0 ? "op_0" : "";
     op.implementation = "onednn";
+    if (i % 2 == 1) op.device_kernels = {"hone_gemv: 3.10 µs", "hone_gemv_join: 1.20 µs"};
     op.least_flops = 1.5e8;
     op.executed_flops = 2e8;
     op.algorithm = "Winograd F(4x4,3x3)";

@@ -1,0 +1,32 @@
+// Softmax and LogSoftmax along an axis that is not the innermost, as a CUDA kernel: a thread a line, whose neighbours have the
+// neighbouring lines. Short lines stay in registers, long ones are read three times. Those of the innermost axis: rows.h.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernel_cache.h"
+
+#include "core/dtype.h"
+#include "core/result.h"
+
+namespace hone::kernels::gpu {
+
+struct AxisSoftmaxProgram {
+  DType dtype = DType::kF32;  // f32, f16, bf16; computed in f32
+  int64_t outer = 1, extent = 1, inner = 1;
+  bool log = false;
+};
+
+inline constexpr const char* kAxisSoftmaxEntry = "hone_axis_softmax";
+inline constexpr int kAxisSoftmaxBlock = 128;
+
+struct AxisSoftmaxKernel {
+  cuda::KernelSource source;
+  // Parameters of kAxisSoftmaxEntry: input, output, which may be the input. Blocks of kAxisSoftmaxBlock threads.
+  int64_t blocks = 0;
+};
+
+// Extents are constants of the source. Other types and tensors without elements are unsupported.
+Result<AxisSoftmaxKernel> generate_axis_softmax(const AxisSoftmaxProgram& program);
+
+}  // namespace hone::kernels::gpu
