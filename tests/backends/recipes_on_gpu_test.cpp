@@ -1,15 +1,11 @@
 // The steps of the recipes that ship, on the CUDA provider, without a GPU: which operators it has kernels for.
 #include <map>
 
-#include "cuda/testing/described_gpus.h"
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/testing/source_folder.h"
-#include "graph/group_kind.h"
-#include "lab/prepared.h"
 #include "lab/training/program.h"
 #include "lab/training/session.h"
 #include "runtime/testing/providers.h"
@@ -69,34 +65,6 @@ TEST_P(RecipesOnGpu, NeedNoReference) {
     }
   }
   EXPECT_THAT(without, IsEmpty());
-}
-
-// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: convolutions by weights that are
-// computed, and gradients of weights.
-TEST_P(RecipesOnGpu, HaveKernelsOfNvidiasForTheirConvolutions) {
-  // cuDNN takes the library of that name that the process has, and cannot do with the tests' own.
-  if (::dlopen("libcublasLt.so.13", RTLD_LAZY | RTLD_NOLOAD) != nullptr)
-    GTEST_SKIP() << "NOT RUN: another test of this process has loaded a cuBLASLt that computes on the host";
-  const auto cudnn = cuda::testing::real_cudnn_for(cuda::testing::kH100);
-  if (cudnn == nullptr) return;
-  const cuda::ContextPointer context = cuda::testing::fake_context();
-  runtime::cuda_kernels::GpuKernels kernels{.device = std::make_shared<runtime::CudaDevice>(context),
-                                            .cache = cuda::testing::kernels_of_the_host(),
-                                            .products = {}};  // NVIDIA's own, which cuDNN loads, and no other
-  kernels.cudnn = std::make_shared<runtime::JudgedGraphs>(cudnn);
-  const runtime::CudaProvider provider(std::move(kernels));
-  const auto recipe = model::read_recipe(
-      source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name), GetParam().overrides);
-  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
-  const auto program = lab::make_program(*recipe, GetParam().fields, 10, 4);
-  ASSERT_TRUE(program.ok()) << program.error().message;
-  const auto step = lab::optimise(program->step, provider, {});
-  ASSERT_TRUE(step.ok()) << step.error().message;
-  for (const graph::Node& node : step->nodes()) {
-    const bool convolves = graph::is_group(node, graph::GroupKind::kConvolution) || node.op == "Conv" ||
-                           node.op == "ConvTranspose" || node.op == "hone.ConvWeightGradient";
-    EXPECT_TRUE(!convolves || provider.runs(*step, node)) << node.op << " " << node.name;
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),
