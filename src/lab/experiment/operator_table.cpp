@@ -89,8 +89,11 @@ std::string geometry_of(const Graph& outer, const Node& node) {
   if ((part->op == "MatMul" || part->op == "Gemm") && part->has_input(0)) {
     const Shape a = graph->type(part->inputs[0]).shape();
     const int64_t k = part->op == "Gemm" && part->attributes.integer("transA", 0) != 0 ? a[0] : a.back();
+    // A vector is a matrix of one column on the right, and of one row on the left: its axis is not there.
+    const bool by_vector = graph->type(part->inputs[1]).rank() == 1;
+    const int64_t columns = by_vector ? 1 : out.back();
     return fmt::format("matrix product, {} × {} from an inner extent of {}",
-                       element_count(out) / std::max<int64_t>(1, out.back()), out.back(), k);
+                       element_count(out) / std::max<int64_t>(1, columns), columns, k);
   }
   return fmt::format("{} elements", extents_text(out, 0));
 }
