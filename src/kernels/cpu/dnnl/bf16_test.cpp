@@ -79,7 +79,17 @@ void check_product(MatMulDesc desc, const Numbers& a, const Numbers& b, const Te
   }
 }
 
+// CPUs without AVX-512 have none of the library's kernels.
+bool is_offered() {
+  MatMulDesc desc;
+  desc.a_shape = desc.b_shape = {16, 16};
+  desc.dtype = DType::kBF16;
+  return !MatMul::candidates(desc).empty();
+}
+constexpr const char* kNotOffered = "NOT RUN: oneDNN has no kernels of bf16 for this CPU";
+
 TEST(Bf16MatMul, IsTheReferencesInOddSizesAndEitherOrder) {
+  if (!is_offered()) GTEST_SKIP() << kNotOffered;
   for (const auto& [rows, depth, columns] :
        {std::array<int64_t, 3>{17, 33, 29}, {1, 65, 31}, {64, 96, 128}}) {
     const Numbers a = numbers({rows, depth}, 1), b = numbers({depth, columns}, 2);
@@ -96,6 +106,7 @@ TEST(Bf16MatMul, IsTheReferencesInOddSizesAndEitherOrder) {
 }
 
 TEST(Bf16MatMul, OfBatchesIsTheReferences) {
+  if (!is_offered()) GTEST_SKIP() << kNotOffered;
   const Numbers a = numbers({3, 5, 7, 11}, 5), b = numbers({3, 5, 11, 6}, 6);
   MatMulDesc desc;
   desc.a_shape = {3, 5, 7, 11};
@@ -171,6 +182,7 @@ void check_convolution(ConvolutionDesc desc) {
 }
 
 TEST(Bf16Convolution, EveryVariantIsTheReferences) {
+  if (!is_offered()) GTEST_SKIP() << kNotOffered;
   check_convolution(convolution(32, 48, {10, 9}, 3, 1));
   check_convolution(convolution(19, 35, {9, 11}, 3, 2));
   check_convolution(convolution(24, 40, {7, 7}, 1, 1));
@@ -180,6 +192,7 @@ TEST(Bf16Convolution, EveryVariantIsTheReferences) {
 }
 
 TEST(Bf16WeightGradient, IsTheReferencesInEitherResult) {
+  if (!is_offered()) GTEST_SKIP() << kNotOffered;
   for (const int64_t stride : {1, 2}) {
     ConvolutionDesc desc = convolution(16, 32, {9, 10}, 3, stride);
     const Numbers x = numbers(desc.src_shape(), 9), g = numbers(desc.dst_shape(), 10);
