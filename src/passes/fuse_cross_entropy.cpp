@@ -44,20 +44,6 @@ std::optional<FoundGradient> find_gradient(const GraphBuilder& builder, NodeId s
   return found;
 }
 
-// Whether the operator takes these, and the target has a kernel for it by itself.
-bool has_kernel(const GraphBuilder& builder, const Node& node, const Target& target) {
-  if (!target.runs) return false;
-  std::vector<const graph::Value*> inputs;
-  std::vector<graph::TensorType> types;
-  for (const ValueId input : node.inputs) {
-    inputs.push_back(&builder.value(input));
-    types.push_back(builder.type(input));
-  }
-  const std::vector<std::string> names{builder.value(node.outputs[0]).name};
-  const auto alone = graph_of_one(node, inputs, types, names);
-  return alone.ok() && !alone->nodes().empty() && target.runs(*alone, alone->nodes()[0]);
-}
-
 }  // namespace
 
 Result<PassOutcome> fuse_cross_entropy(const graph::Graph& graph, const PassContext& context) {
@@ -67,7 +53,7 @@ Result<PassOutcome> fuse_cross_entropy(const graph::Graph& graph, const PassCont
     if (graph.nodes()[i].op != "ScatterElements") continue;
     const auto found = find_gradient(builder, NodeId{i});
     if (!found) continue;
-    if (!has_kernel(builder, found->node, context.target)) {
+    if (!runs_alone(context.target, builder, found->node)) {
       outcome.missed.push_back(
           {found->node.name, "the target has no kernel for the gradient of a cross entropy"});
       continue;

@@ -167,4 +167,32 @@ Result<graph::Graph> graph_of_one(const Node& node, std::span<const graph::Value
   return std::move(alone).finish();
 }
 
+namespace {
+
+// `values`: a graph, or a builder of one.
+template <typename Values>
+bool has_kernel_alone(const Target& target, const Values& values, const Node& node) {
+  if (!target.runs) return false;
+  std::vector<const graph::Value*> inputs;
+  std::vector<graph::TensorType> types;
+  std::vector<std::string> names;
+  for (const ValueId input : node.inputs) {
+    inputs.push_back(input.valid() ? &values.value(input) : nullptr);
+    types.push_back(input.valid() ? values.type(input) : graph::TensorType{});
+  }
+  for (const ValueId output : node.outputs) names.push_back(output.valid() ? values.value(output).name : "");
+  const auto alone = graph_of_one(node, inputs, types, names);
+  return alone.ok() && !alone->nodes().empty() && target.runs(*alone, alone->nodes()[0]);
+}
+
+}  // namespace
+
+bool runs_alone(const Target& target, const graph::Graph& graph, const Node& node) {
+  return has_kernel_alone(target, graph, node);
+}
+
+bool runs_alone(const Target& target, const GraphBuilder& builder, const Node& node) {
+  return has_kernel_alone(target, builder, node);
+}
+
 }  // namespace hone::passes

@@ -72,5 +72,8 @@ Result<NodeId> fuse(GraphBuilder& builder, std::span<const NodeId> nodes, graph:
 Result<graph::Graph> graph_of_one(const Node& node, std::span<const graph::Value* const> inputs,
                                   std::span<const graph::TensorType> types,
                                   std::span<const std::string> output_names);
+// Whether the target has a kernel for `node`, whose values are the graph's, by itself; without one to ask: no.
+bool runs_alone(const Target& target, const graph::Graph& graph, const Node& node);
+bool runs_alone(const Target& target, const GraphBuilder& builder, const Node& node);
 
 }  // namespace hone::passes

@@ -87,20 +87,9 @@ class Widener {
 
   // A product that reads a narrow type on the target, although nothing else does.
   bool is_converted_product(const Node& node) const {
-    if (precision_row(node).rule != PrecisionRule::kNarrow || !is_half(node.inputs[0]) ||
-        !target_.takes.converted_products.holds(graph_.type(node.inputs[0]).dtype) || !target_.runs)
-      return false;
-    std::vector<const graph::Value*> inputs;
-    std::vector<graph::TensorType> types;
-    for (const ValueId input : node.inputs) {
-      inputs.push_back(input.valid() ? &graph_.value(input) : nullptr);
-      types.push_back(input.valid() ? graph_.type(input) : graph::TensorType{});
-    }
-    std::vector<std::string> names;
-    for (const ValueId output : node.outputs)
-      names.push_back(output.valid() ? graph_.value(output).name : "");
-    const auto alone = graph_of_one(node, inputs, types, names);
-    return alone.ok() && !alone->nodes().empty() && target_.runs(*alone, alone->nodes()[0]);
+    return precision_row(node).rule == PrecisionRule::kNarrow && is_half(node.inputs[0]) &&
+           target_.takes.converted_products.holds(graph_.type(node.inputs[0]).dtype) &&
+           runs_alone(target_, graph_, node);
   }
 
   // The conversion at the graph's end, here already.
