@@ -6,19 +6,13 @@
 
 #include <fmt/core.h>
 
+#include "core/as_f32.h"
 #include "core/onnx_dtype.h"
 #include "passes/precision_table.h"
 #include "passes/rewrite.h"
 
 namespace hone::passes {
 namespace {
-
-Tensor as_f32(const Tensor& half) {
-  Tensor wide(DType::kF32, half.shape());
-  const auto to = wide.as<float>();
-  for (int64_t i = 0; i < half.size(); ++i) to[static_cast<std::size_t>(i)] = static_cast<float>(half.at(i));
-  return wide;
-}
 
 // Builds the graph anew; values whose type is half are f32 in it, but for those of operators that keep
 // theirs.

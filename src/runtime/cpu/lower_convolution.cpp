@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "core/as_f32.h"
 #include "kernels/cpu/depthwise/depthwise.h"
 #include "kernels/cpu/dnnl/convolution.h"
 #include "kernels/cpu/dnnl/convolution_weight_gradient.h"
@@ -65,15 +66,6 @@ std::optional<ConvolutionDesc> describe(const GroupView& group, const Epilogue& 
   desc.src_layout = in.layout;
   desc.dst_layout = group.type(group.last().outputs[0]).layout;
   return desc;
-}
-
-// Biases are f32 to the kernels, of whatever type they were given.
-Tensor as_f32(const Tensor& numbers) {
-  if (numbers.dtype() == DType::kF32) return numbers;
-  Tensor wide(DType::kF32, numbers.shape());
-  for (int64_t i = 0; i < numbers.size(); ++i)
-    wide.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(numbers.at(i));
-  return wide;
 }
 
 FastAlgorithm winograd_algorithm(WinogradTile tile, const ConvolutionDesc& desc) {
