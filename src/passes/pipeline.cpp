@@ -68,6 +68,12 @@ const std::vector<Pass>& pipeline() {
       // Before epilogues: the activation then stands directly behind the convolution.
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
+      // In f32, before what lies between a gradient's operators is converted.
+      {"fuse_relu_gradient", "fuse", Numerics::kExact,
+       "let the gradient of a normalisation take that of the Relu behind it", fuse_relu_gradient},
+      {"fuse_cross_entropy", "fuse", Numerics::kReassociating,
+       "compute the gradient of a cross entropy in one trip over the scores, where there is a kernel for it",
+       fuse_cross_entropy},
       // On the operators that were recognised and folded, whose kernels keep sums in f32 where the pieces would
       // not; before what is merged, laid out and fused for kernels of a type.
       {"fp16", "fp16", Numerics::kLossy, "compute products and what lies between them in f16", lower_to_f16,

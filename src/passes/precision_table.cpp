@@ -28,6 +28,9 @@ constexpr std::array kRows = {
     PrecisionRow{"RMSNormalization", kFollows, {}},
     PrecisionRow{"GroupNormalization", kFollows, {}},
     PrecisionRow{"InstanceNormalization", kFollows, {}},
+    // Images alone: statistics, scale and bias have ranges of their own and stay f32, the gradients of those, too.
+    PrecisionRow{"BatchNormalization", kFollows, {}, 0b1},
+    PrecisionRow{"hone.BatchNormalizationGradient", kFollows, {}, 0b1011},
     PrecisionRow{"ReduceMax", kFollows, {}, 0b1},
     PrecisionRow{"ReduceMin", kFollows, {}, 0b1},
     PrecisionRow{"Resize", kFollows, {}, 0b1},
@@ -36,7 +39,6 @@ constexpr std::array kRows = {
     PrecisionRow{"ArgMax", kKeeps, kCompares},
     PrecisionRow{"ArgMin", kKeeps, kCompares},
     PrecisionRow{"Hardmax", kKeeps, kCompares},
-    PrecisionRow{"BatchNormalization", kKeeps, "its statistics have ranges of their own"},
     PrecisionRow{"LpPool", kKeeps, kSums},
     PrecisionRow{"GlobalLpPool", kKeeps, kSums},
     PrecisionRow{"LRN", kKeeps, kSums},

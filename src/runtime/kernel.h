@@ -27,7 +27,7 @@ constexpr uint32_t code_of_fault(FaultWord word) { return static_cast<uint32_t>(
 struct KernelArguments {
   std::span<const void* const> inputs;
   std::span<void* const> outputs;
-  void* scratch = nullptr;     // scratch_bytes() bytes, aligned to kTensorAlignment
+  void* scratch = nullptr;     // scratch_bytes() bytes, aligned to kBufferAlignment (memory_plan.h)
   FaultWord* fault = nullptr;  // a device address; what kernels of an immediate queue leave alone
   uint32_t step = 0;           // what a fault is reported for
 };

@@ -5,8 +5,6 @@
 #include <map>
 #include <numeric>
 
-#include "core/tensor.h"
-
 namespace hone::runtime {
 namespace {
 
@@ -62,7 +60,7 @@ std::size_t lowest_gap(const Lifetime& buffer, std::span<const Lifetime> buffers
 }  // namespace
 
 std::size_t placed_bytes(std::size_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
 MemoryPlan plan_memory(std::span<const Lifetime> buffers) {

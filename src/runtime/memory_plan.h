@@ -21,11 +21,13 @@ struct Lifetime {
   uint32_t lane_last = 0;
 };
 
-// What a buffer of so many bytes takes up: the next one starts aligned to kTensorAlignment.
+// Of each buffer's place: what a GPU's own allocations have, and what cuBLASLt refuses a workspace without.
+inline constexpr std::size_t kBufferAlignment = 256;
+// What a buffer of so many bytes takes up: the next one starts aligned to kBufferAlignment.
 std::size_t placed_bytes(std::size_t bytes);
 
 struct MemoryPlan {
-  std::vector<std::size_t> offsets;  // a buffer's place in the arena, aligned to kTensorAlignment
+  std::vector<std::size_t> offsets;  // a buffer's place in the arena, aligned to kBufferAlignment
   std::size_t arena_bytes = 0;
   std::size_t lower_bound = 0;  // the most bytes alive at one step: no plan is smaller
 };

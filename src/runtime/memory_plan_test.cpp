@@ -4,14 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "core/tensor.h"
-
 namespace hone::runtime {
 namespace {
 
 void expect_no_overlap(const std::vector<Lifetime>& buffers, const MemoryPlan& plan) {
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    EXPECT_EQ(plan.offsets[i] % kTensorAlignment, 0u);
+    EXPECT_EQ(plan.offsets[i] % kBufferAlignment, 0u);
     EXPECT_LE(plan.offsets[i] + buffers[i].bytes, plan.arena_bytes);
     for (std::size_t j = i + 1; j < buffers.size(); ++j) {
       const bool together = buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;

@@ -281,19 +281,35 @@ Status Plan::State::write(std::size_t i, const Tensor& tensor) {
   return write_bytes(i, {static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
 }
 
-Status Plan::State::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
-  const ValueId id = graph.inputs()[i];
-  const graph::Value& value = graph.value(id);
+Status Plan::State::check_bytes(const graph::Value& value, std::size_t bytes) const {
   if (!graph::has_place(value.type))
     return invalid(fmt::format("input '{}' has type {}: give a tensor, which has a shape", value.name,
                                value.type.text()));
-  if (bytes.size() != value.type.storage_bytes())
+  if (bytes != value.type.storage_bytes())
     return invalid(fmt::format("input '{}' ({}) takes {} bytes, not {}", value.name, value.type.text(),
-                               value.type.storage_bytes(), bytes.size()));
+                               value.type.storage_bytes(), bytes));
+  return {};
+}
+
+Status Plan::State::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
+  const ValueId id = graph.inputs()[i];
+  const graph::Value& value = graph.value(id);
+  HONE_CHECK(check_bytes(value, bytes.size()));
   if (!value.type.device.is_host()) return queue->copy_in(writable[id.index], bytes.data(), bytes.size());
   HONE_CHECK(queue->wait());  // for a run that reads it
   if (!bytes.empty()) std::memcpy(writable[id.index], bytes.data(), bytes.size());
   return {};
+}
+
+Status Plan::State::write_from(std::size_t i, std::span<const std::byte> bytes, const Event& written,
+                               Event& taken) {
+  const ValueId id = graph.inputs()[i];
+  const graph::Value& value = graph.value(id);
+  HONE_CHECK(check_bytes(value, bytes.size()));
+  HONE_CHECK(queue->after(written));
+  HONE_CHECK(value.type.device.is_host() ? queue->copy_out(writable[id.index], bytes.data(), bytes.size())
+                                         : queue->copy(writable[id.index], bytes.data(), bytes.size()));
+  return queue->record(taken);
 }
 
 Result<Tensor> Plan::State::read(ValueId id, const std::byte* from) const {
@@ -319,11 +335,18 @@ Result<std::vector<Tensor>> Plan::State::read_all() const {
   return all;
 }
 
-Status Plan::State::run() {
+Status Plan::State::run(const std::function<Status()>& meanwhile) {
   if (is_listened_to()) [[unlikely]]
-    return run_marked();
+    return run_marked(meanwhile);
+  return run_unmarked(meanwhile);
+}
+
+// What was given is waited for, whatever went wrong meanwhile.
+Status Plan::State::run_unmarked(const std::function<Status()>& meanwhile) {
   HONE_CHECK(start());
-  return finish();
+  const Status did = meanwhile && !queue->immediate() ? meanwhile() : Status();
+  HONE_CHECK(finish());
+  return did;
 }
 
 Status Plan::State::ready_marks() {
@@ -335,11 +358,10 @@ Status Plan::State::ready_marks() {
 }
 
 // The step is what the device took where the device tells, and nothing of it is the host's.
-Status Plan::State::run_marked() {
+Status Plan::State::run_marked(const std::function<Status()>& meanwhile) {
   HONE_CHECK(ready_marks());
   marked_run.begun_ns = now_ns();
-  Status ran = start();
-  if (ran.ok()) ran = finish();
+  const Status ran = run_unmarked(meanwhile);
   marked_run.ended_ns = now_ns();
   const auto marked = queue->tell_marks();
   HONE_CHECK(ran);
@@ -391,6 +413,11 @@ Status Plan::write_bytes(std::size_t i, std::span<const std::byte> bytes) {
   return use.ok() ? state_->write_bytes(i, bytes) : in_use_elsewhere();
 }
 
+Status Plan::write_from(std::size_t i, std::span<const std::byte> bytes, const Event& written, Event& taken) {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->write_from(i, bytes, written, taken) : in_use_elsewhere();
+}
+
 Result<Tensor> Plan::read(std::size_t i) const {
   const Use use(state_->in_use);
   if (!use.ok()) return in_use_elsewhere();
@@ -436,9 +463,9 @@ Status Plan::finish() {
   return {};
 }
 
-Status Plan::run() {
+Status Plan::run(const std::function<Status()>& meanwhile) {
   const Use use(state_->in_use);
-  return use.ok() ? state_->run() : in_use_elsewhere();
+  return use.ok() ? state_->run(meanwhile) : in_use_elsewhere();
 }
 
 Result<std::vector<Tensor>> Plan::run(std::span<const Tensor> inputs) {
@@ -446,7 +473,7 @@ Result<std::vector<Tensor>> Plan::run(std::span<const Tensor> inputs) {
   if (!use.ok()) return in_use_elsewhere();
   HONE_CHECK(check_inputs(state_->graph, inputs));
   for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(state_->write(i, inputs[i]));
-  HONE_CHECK(state_->run());
+  HONE_CHECK(state_->run({}));
   return state_->read_all();
 }
 

@@ -6,6 +6,7 @@
 // provider.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -133,6 +134,8 @@ class Plan {
   // the run had made of it so far: write it anew.
   Status write(std::size_t i, const Tensor& tensor);
   Status write_bytes(std::size_t i, std::span<const std::byte> bytes);  // in the layout of the input's type
+  // The same from the device's own memory, once `written` is complete; `taken` is recorded behind the copy.
+  Status write_from(std::size_t i, std::span<const std::byte> bytes, const Event& written, Event& taken);
   Result<Tensor> read(std::size_t i) const;
   Result<Tensor> read_input(std::size_t i) const;  // as written; of a state, its value now
   Result<std::vector<Tensor>> read_all() const;
@@ -141,7 +144,8 @@ class Plan {
   // scope a step (id: the step's index), as the device ran them: those of lanes overlap. A run whose times the
   // device lost marks nothing (mark_times()). An error in the data names its node; of several, one. Where the queue
   // is immediate the steps after it do not run.
-  Status run();
+  // `meanwhile` is what the host does between giving the device the run and waiting for it, where the queue is not immediate.
+  Status run(const std::function<Status()>& meanwhile = {});
   // The two halves of run(): give the device a run, wait for it. For hosts with something else to do
   // meanwhile; one run at a time.
   Status start();

@@ -84,11 +84,14 @@ struct Plan::State {
 
   // --- running ---
   Status write(std::size_t input, const Tensor& tensor);
+  Status check_bytes(const graph::Value& input, std::size_t bytes) const;
   Status write_bytes(std::size_t input, std::span<const std::byte> bytes);
-  Status run();
+  Status write_from(std::size_t input, std::span<const std::byte> bytes, const Event& written, Event& taken);
+  Status run(const std::function<Status()>& meanwhile);
+  Status run_unmarked(const std::function<Status()>& meanwhile);
   bool is_listened_to() const { return marks && scopes_have_listener(); }
   Status ready_marks();
-  Status run_marked();
+  Status run_marked(const std::function<Status()>& meanwhile);
   MarkedInterval marked_run;
   Result<std::vector<Tensor>> read_all() const;
   Status start();

@@ -10,6 +10,7 @@
 #include "graph/builder.h"
 #include "graph/text.h"
 #include "runtime/interpreter.h"
+#include "runtime/memory_plan.h"
 #include "runtime/testing/idle_provider.h"
 #include "runtime/testing/providers.h"
 #include "runtime/testing/spans.h"
@@ -246,7 +247,7 @@ TEST(Plan, EndsWithoutChoosingFurtherWhenItsProgressSaysSo) {
 TEST(Plan, AnInPlaceChainNeedsTheInputAndOneBufferMore) {
   auto plan = Plan::compile(chain(20), IdleProvider());
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ((*plan)->memory().arena_bytes, 2 * 64u);
+  EXPECT_EQ((*plan)->memory().arena_bytes, 2 * kBufferAlignment);
 }
 
 TEST(Plan, RefusesWhatMemoryCannotHoldAndNamesIt) {

@@ -42,12 +42,13 @@ StepRecorder::StepRecorder(runtime::Plan& plan, const ProfileOptions& options)
                 options.marks_beside) {}
 
 // With something before the plan, the plan's own mark is of a part of the step, which ends with the plan's run.
-Status StepRecorder::run_step(const std::function<Status()>& before) {
-  if (!before) return plan_.run();
+Status StepRecorder::run_step(const std::function<Status()>& before,
+                              const std::function<Status()>& meanwhile) {
+  if (!before) return plan_.run(meanwhile);
   HONE_CHECK(plan_.ready_marks());
   const int64_t begun = now_ns();
   HONE_CHECK(before());
-  HONE_CHECK(plan_.run());
+  HONE_CHECK(plan_.run(meanwhile));
   tell_scope_listener(ScopeListener::Kind::kStep, 0, begun, plan_.marked_run().ended_ns);
   return {};
 }
@@ -64,13 +65,14 @@ void StepRecorder::forget_all() {
   seconds_ = waited_seconds_ = 0;
 }
 
-Status StepRecorder::record(int64_t forget_until_ns, const std::function<Status()>& before) {
+Status StepRecorder::record(int64_t forget_until_ns, const std::function<Status()>& before,
+                            const std::function<Status()>& meanwhile) {
   if (kept_ >= options_.max_steps) return {};
   const trace::RecordingSession session(recorder_);
   meter_.restart();
   const int64_t used = process_cpu_ns();
   const int64_t start = now_ns();
-  HONE_CHECK(run_step(before));
+  HONE_CHECK(run_step(before, meanwhile));
   const int64_t stop = now_ns();
   last_step_ns_ = stop - start;
   const ContentionShare share = without_own_threads(meter_.share(), process_cpu_ns() - used, now_ns() - start,

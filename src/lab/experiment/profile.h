@@ -54,7 +54,9 @@ class StepRecorder {
   // changes (Plan::mark_times), this one and those before it are forgotten. Forgets the step again if other
   // programs disturbed it and it ended before `forget_until_ns` (core/clock.h).
   // `before` is what else belongs to the step, before the plan runs: waiting for its input. It may make kRegion marks.
-  Status record(int64_t forget_until_ns, const std::function<Status()>& before = {});
+  // `meanwhile`: what the host does while the device runs the plan (Plan::run).
+  Status record(int64_t forget_until_ns, const std::function<Status()>& before = {},
+                const std::function<Status()>& meanwhile = {});
   // The same after an unrecorded step that fills the caches anew, where another plan ran last and a step is
   // so short that this matters.
   Status record_after_others(int64_t forget_until_ns);
@@ -66,7 +68,7 @@ class StepRecorder {
   Result<Profile> profile(const Roofs& roofs, const std::vector<trace::Region>& regions = {}) const;
 
  private:
-  Status run_step(const std::function<Status()>& before);
+  Status run_step(const std::function<Status()>& before, const std::function<Status()>& meanwhile);
   bool is_timed_in_another_way();
   void forget_all();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace hone::lab {
 
@@ -16,31 +17,78 @@ BatchInputs::BatchInputs(const graph::Graph& graph, const std::vector<graph::Bat
     inputs_.push_back(input_named(graph, graph::kDataPrefix + field.name));
 }
 
-Status BatchInputs::stage(const graph::Graph& graph, runtime::Device& device) {
-  if (device.host_visible()) return {};
-  staging_.assign(inputs_.size(), nullptr);
-  for (std::size_t f = 0; f < inputs_.size(); ++f) {
-    if (inputs_[f] == kNoInput) continue;
-    HONE_ASSIGN(runtime::Memory memory,
-                device.allocate_staging(graph.type(graph.inputs()[inputs_[f]]).storage_bytes()));
-    staging_[f] = std::make_shared<runtime::Memory>(std::move(memory));
+// One queue for all fields: a batch has landed when its last field has.
+struct BatchInputs::Lane {
+  struct Field {
+    std::optional<runtime::Memory> staging, landing;  // none where no input reads the field
+  };
+  std::vector<Field> fields;
+  std::unique_ptr<runtime::Queue> queue;
+  std::unique_ptr<runtime::Event> landed, taken;
+  bool is_used = false, is_taken = false;  // whether the events were recorded
+
+  bool carries(std::size_t field, const Tensor& tensor) const {
+    return fields[field].staging && tensor.bytes() > 0 && tensor.bytes() == fields[field].staging->bytes();
   }
+  Status send(const std::vector<Tensor>& tensors);
+};
+
+// What lies in the staging memory was copied long ago, mostly; what lies in the landing is read by the plan's queue.
+Status BatchInputs::Lane::send(const std::vector<Tensor>& tensors) {
+  if (is_used) HONE_CHECK(queue->wait(*landed));
+  if (is_taken) HONE_CHECK(queue->after(*taken));
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (!carries(f, tensors[f])) continue;
+    std::memcpy(fields[f].staging->address(), tensors[f].data(), tensors[f].bytes());
+    HONE_CHECK(
+        queue->copy_in(fields[f].landing->address(), fields[f].staging->address(), tensors[f].bytes()));
+  }
+  HONE_CHECK(queue->record(*landed));
+  is_used = true;
   return {};
 }
 
-Status BatchInputs::write(runtime::Plan& plan, const data::Batch& batch) const {
+Status BatchInputs::stage(const graph::Graph& graph, runtime::Device& device) {
+  if (device.host_visible()) return {};
+  auto lane = std::make_shared<Lane>();
+  HONE_ASSIGN(lane->queue, device.make_queue());
+  HONE_ASSIGN(lane->landed, lane->queue->make_event());
+  HONE_ASSIGN(lane->taken, lane->queue->make_event());
+  lane->fields.resize(inputs_.size());
   for (std::size_t f = 0; f < inputs_.size(); ++f) {
     if (inputs_[f] == kNoInput) continue;
-    const Tensor& tensor = batch.tensors[f];
-    const bool staged = !staging_.empty() && tensor.bytes() > 0 && tensor.bytes() == staging_[f]->bytes();
-    if (!staged) {
-      HONE_CHECK(plan.write(inputs_[f], tensor));
+    const std::size_t bytes = graph.type(graph.inputs()[inputs_[f]]).storage_bytes();
+    HONE_ASSIGN(lane->fields[f].staging, device.allocate_staging(bytes));
+    HONE_ASSIGN(lane->fields[f].landing, device.allocate(bytes));
+  }
+  lane_ = std::move(lane);
+  return {};
+}
+
+Status BatchInputs::ready(const data::Batch& batch) {
+  ready_ = batch.tensors;
+  return lane_ ? lane_->send(ready_) : Status();
+}
+
+Status BatchInputs::take(runtime::Plan& plan) {
+  for (std::size_t f = 0; f < inputs_.size(); ++f) {
+    if (inputs_[f] == kNoInput) continue;
+    if (!lane_ || !lane_->carries(f, ready_[f])) {
+      HONE_CHECK(plan.write(inputs_[f], ready_[f]));
       continue;
     }
-    std::memcpy(staging_[f]->address(), tensor.data(), tensor.bytes());
-    HONE_CHECK(plan.write_bytes(inputs_[f], {staging_[f]->address(), tensor.bytes()}));
+    const runtime::Memory& landing = *lane_->fields[f].landing;
+    HONE_CHECK(
+        plan.write_from(inputs_[f], {landing.address(), landing.bytes()}, *lane_->landed, *lane_->taken));
+    lane_->is_taken = true;
   }
+  ready_.clear();
   return {};
+}
+
+Status BatchInputs::write(runtime::Plan& plan, const data::Batch& batch) {
+  HONE_CHECK(ready(batch));
+  return take(plan);
 }
 
 bool BatchInputs::contains(std::size_t input) const {

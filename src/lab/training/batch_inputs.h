@@ -24,17 +24,22 @@ class BatchInputs {
   // The inputs "data.<field>" of `graph`, which need not have all of them.
   BatchInputs(const graph::Graph& graph, const std::vector<graph::BatchField>& fields);
 
-  // From now on batches go by memory that `device` copies from fastest, where it has memory of its own: nobody waits for
-  // such a copy. The run that reads a batch must then have ended before the next one is written.
+  // From now on batches go ahead of their step, where `device` has memory of its own: by memory that it copies from fastest
+  // to a place beside the plan's, on a queue of their own, so that neither host nor step waits for that.
   Status stage(const graph::Graph& graph, runtime::Device& device);
 
-  // The batch's tensors are the fields', in order.
-  Status write(runtime::Plan& plan, const data::Batch& batch) const;
+  // The two halves of write(): the next batch on its way to the device, while a run of the plan may still read the one
+  // before; and into the plan's inputs, for the runs given from now on. The batch's tensors are the fields', in order.
+  Status ready(const data::Batch& batch);
+  Status take(runtime::Plan& plan);
+  Status write(runtime::Plan& plan, const data::Batch& batch);
   bool contains(std::size_t input) const;
 
  private:
-  std::vector<std::size_t> inputs_;                        // by field
-  std::vector<std::shared_ptr<runtime::Memory>> staging_;  // by field; empty: the host's tensors are read
+  struct Lane;
+  std::vector<std::size_t> inputs_;  // by field
+  std::vector<Tensor> ready_;        // by field, of the batch that is to be taken
+  std::shared_ptr<Lane> lane_;       // null: the host's tensors are read
 };
 
 }  // namespace hone::lab

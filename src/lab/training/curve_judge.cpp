@@ -80,10 +80,11 @@ Status CurveJudge::start_anew(runtime::Plan& plan) const {
 Result<LossCurve> CurveJudge::curve_of(runtime::Plan& plan, std::span<const Tensor> inputs, int steps) const {
   for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(plan.write(i, inputs[i]));
   LossCurve curve;
+  BatchInputs data_inputs = data_inputs_;
   for (int step = 0; step < steps; ++step) {
     if (options_.keep_going && !options_.keep_going())
       return Error{ErrorCode::kCancelled, "interrupted while the loss was compared step by step"};
-    HONE_CHECK(data_inputs_.write(plan, batches_[static_cast<std::size_t>(step) % batches_.size()]));
+    HONE_CHECK(data_inputs.write(plan, batches_[static_cast<std::size_t>(step) % batches_.size()]));
     HONE_CHECK(plan.run());
     HONE_ASSIGN(const Tensor loss, plan.read(graph::kStepLoss));
     HONE_ASSIGN(const Tensor norm, plan.read(graph::kStepNorm));

@@ -43,7 +43,7 @@ class InputStretches {
     recipe.data.workers = setting.workers;
     HONE_ASSIGN(const auto loader, training_batches(*setting.data, recipe));
     HONE_CHECK(loader->seek(place_));
-    const BatchInputs inputs(setting.plan->graph(), setup_.program.options.fields);
+    BatchInputs inputs(setting.plan->graph(), setup_.program.options.fields);
     Times times;
     int64_t start = now_ns();
     for (int step = 0; step < kWarmSteps + steps; ++step) {

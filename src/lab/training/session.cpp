@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -19,6 +20,13 @@ bool takes_shares(const graph::Objective& objective) {
          std::any_of(objective.terms.begin(), objective.terms.end(), [](const graph::LossTerm& term) {
            return term.kind == graph::LossKind::kBce || term.kind == graph::LossKind::kDice;
          });
+}
+
+// Of the masks of a batch, a million numbers and more: in one pass that compilers make wide.
+bool are_zero_or_one(std::span<const uint8_t> values) {
+  uint8_t bits = 0;
+  for (const uint8_t value : values) bits |= value;
+  return bits <= 1;
 }
 
 bool is_data(const std::string& name) { return name.starts_with(graph::kDataPrefix); }
@@ -100,6 +108,7 @@ Status Session::check_labels(const data::Batch& batch, const data::Dataset& data
   for (std::size_t f = 0; f < batch.tensors.size(); ++f) {
     if (program_.options.fields[f].name != objective.target) continue;
     const Tensor& labels = batch.tensors[f];
+    if (are_shares && labels.dtype() == DType::kU8 && are_zero_or_one(labels.as<uint8_t>())) continue;
     const int64_t each = labels.size() / std::max<int64_t>(labels.shape().at(0), 1);
     for (int64_t i = 0; i < labels.size(); ++i) {
       if (fits(labels, i)) continue;
@@ -118,12 +127,19 @@ Status Session::check_labels(const data::Batch& batch, const data::Dataset& data
 }
 
 Status Session::write_batch(const data::Batch& batch, const data::Dataset& data) {
-  HONE_CHECK(check_labels(batch, data));
-  return data_inputs_.write(*plan_, batch);
+  HONE_CHECK(ready_batch(batch, data));
+  return take_batch();
 }
 
-Result<StepNumbers> Session::step() {
-  HONE_CHECK(plan_->run());
+Status Session::ready_batch(const data::Batch& batch, const data::Dataset& data) {
+  HONE_CHECK(check_labels(batch, data));
+  return data_inputs_.ready(batch);
+}
+
+Status Session::take_batch() { return data_inputs_.take(*plan_); }
+
+Result<StepNumbers> Session::step(const std::function<Status()>& meanwhile) {
+  HONE_CHECK(plan_->run(meanwhile));
   return numbers();
 }
 

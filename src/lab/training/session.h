@@ -75,7 +75,11 @@ class Session {
   // The batch's tensors are the program's fields, in order. An error where labels are no classes: it names the sample
   // by what `data` calls it.
   Status write_batch(const data::Batch& batch, const data::Dataset& data);
-  Result<StepNumbers> step();           // on what was written
+  // The same in two halves: the first may be called while the device runs a step, the second is for the next one.
+  Status ready_batch(const data::Batch& batch, const data::Dataset& data);
+  Status take_batch();
+  // On what was written. `meanwhile`: what the host does while a device of its own runs it (Plan::run).
+  Result<StepNumbers> step(const std::function<Status()>& meanwhile = {});
   Result<StepNumbers> numbers() const;  // of the last step
   runtime::Plan& plan() { return *plan_; }
 

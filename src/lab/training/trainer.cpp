@@ -42,6 +42,7 @@ constexpr double kLeastLossScale = 1;    // below it, it is not the scale that i
 constexpr int64_t kFirstRecorded = 3;    // steps before it warm caches up
 constexpr int64_t kLongestWarmUp = 500;  // steps that are waited for until samples come from a cache
 constexpr int kRecordedSteps = 7;
+constexpr int64_t kDeviceWasDone = 50'000;  // ns: who waits longer for the device's run waits for its work
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
@@ -115,7 +116,9 @@ class Trainer {
   Status resume();
   Status loop();
   Status step();
+  Result<data::Batch> next_batch(double& wait_s);
   Status take_batch(double& wait_s);
+  Status ready_next_batch();
   Status run_plan(StepNumbers& numbers, double& wait_s);
   Status log_step(const StepNumbers& numbers, double wait_s, double step_s);
   Status log_skipped(const StepNumbers& numbers, double wait_s, double step_s);
@@ -147,6 +150,14 @@ class Trainer {
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
   std::optional<StepRecorder> recorder_;
+  // The next step's batch, on its way to a device with memory of its own while that runs this step.
+  struct Ahead {
+    data::Place place;  // of the batch
+    double wait_s = 0;  // for it
+    int64_t done_ns = 0;
+    Status readied = {};
+  };
+  std::optional<Ahead> ahead_;
 
   int64_t step_ = 0;          // done
   int64_t begun_at_ = 0;      // the step that this part of the run goes on behind
@@ -318,12 +329,39 @@ Status Trainer::loop() {
   return {};
 }
 
-Status Trainer::take_batch(double& wait_s) {
+Result<data::Batch> Trainer::next_batch(double& wait_s) {
   const int64_t begin_ns = now_ns();
-  HONE_ASSIGN(const data::Batch batch, setup_.batches->next());
+  auto batch = setup_.batches->next();
   wait_s = seconds_since(begin_ns);
+  return batch;
+}
+
+Status Trainer::take_batch(double& wait_s) {
+  if (const auto ahead = std::exchange(ahead_, std::nullopt)) {
+    wait_s = ahead->wait_s;
+    HONE_CHECK(ahead->readied);
+    const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
+    return session_->take_batch();
+  }
+  HONE_ASSIGN(const data::Batch batch, next_batch(wait_s));
   const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
   return session_->write_batch(batch, *setup_.data.training);
+}
+
+// While the device runs a step. What goes wrong is the next step's error: this one may have made the last good state.
+Status Trainer::ready_next_batch() {
+  if (step_ + 1 >= setup_.steps) return {};
+  Ahead ahead{.place = setup_.batches->place()};
+  auto batch = next_batch(ahead.wait_s);
+  if (batch.ok()) {
+    const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
+    ahead.readied = session_->ready_batch(*batch, *setup_.data.training);
+  } else {
+    ahead.readied = batch.error();
+  }
+  ahead.done_ns = now_ns();
+  ahead_ = std::move(ahead);
+  return {};
 }
 
 // What was learnt so far is worth more than what cannot be judged.
@@ -335,14 +373,18 @@ Status Trainer::kept_in_spite_of(Error error) {
 
 // The runs that are recorded are steps like any other.
 Status Trainer::run_plan(StepNumbers& numbers, double& wait_s) {
+  const auto meanwhile = [this] { return ready_next_batch(); };
   if (recorder_ && step_ == typical_step_) start_recording();  // anew: those so far were of a run that begins
   if (recorder_ && step_ >= begun_at_ + kFirstRecorded && recorder_->steps() < kRecordedSteps) {
-    HONE_CHECK(recorder_->record(0, [&] { return take_batch(wait_s); }));
+    HONE_CHECK(recorder_->record(
+        0, [&] { return take_batch(wait_s); }, meanwhile));
     HONE_ASSIGN(numbers, session_->numbers());
     return {};
   }
   HONE_CHECK(take_batch(wait_s));
-  HONE_ASSIGN(numbers, session_->step());
+  HONE_ASSIGN(numbers, session_->step(meanwhile));
+  // What the device was busy for anyway was no waiting.
+  if (ahead_ && now_ns() - ahead_->done_ns > kDeviceWasDone) ahead_->wait_s = 0;
   return {};
 }
 
@@ -433,7 +475,7 @@ Status Trainer::evaluate() {
 Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
   Checkpoint checkpoint;
   checkpoint.step = step_;
-  checkpoint.place = setup_.batches->place();
+  checkpoint.place = ahead_ ? ahead_->place : setup_.batches->place();
   checkpoint.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.evaluation) checkpoint.metric = result_.evaluation->metric;
   checkpoint.states = std::move(states);
