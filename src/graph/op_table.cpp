@@ -296,6 +296,11 @@ bool keeps_layout(const Node& node) {
   return entry != nullptr && layout_rule(*entry) == LayoutRule::kKept;
 }
 
+bool reads_layouts(const Node& node) {
+  const OpEntry* entry = find_entry(node);
+  return entry != nullptr && layout_rule(*entry) == LayoutRule::kReads;
+}
+
 Cost node_cost(const Graph& graph, const Node& node) {
   Cost cost;
   const OpEntry* entry = find_entry(node);

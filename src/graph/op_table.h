@@ -42,6 +42,7 @@ enum class LayoutRule : uint8_t {
   kPlain,  // its inputs are plain, and its results
   kKept,   // whatever layout its images have, its result has the same
   kGiven,  // an attribute or its body says
+  kReads,  // whatever layout its images have, its results are plain
 };
 
 struct AttributeSpec {
@@ -183,6 +184,7 @@ bool is_pure(const Node& node);
 // Whether the node's result has the layout of its inputs, whatever that is: pointwise operators and those of
 // LayoutRule::kKept.
 bool keeps_layout(const Node& node);
+bool reads_layouts(const Node& node);  // LayoutRule::kReads
 
 // Cost of a node of `graph`; zero where a type is not static. hone.Fused: FLOPs of its body, bytes of its
 // boundary.

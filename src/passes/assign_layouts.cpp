@@ -1,6 +1,7 @@
 #include "passes/assign_layouts.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <unordered_map>
 
@@ -98,7 +99,7 @@ class Assigner {
   }
 
   Status place(const Node& node) {
-    if (node.op == "hone.ConvWeightGradient") return place_weight_gradient(node);
+    if (graph::reads_layouts(node)) return place_reader(node);
     for (const auto& [in, out] : choices(node)) {
       auto made = retyped(node, in, out);
       if (!made || !runs(*made, node, in)) continue;
@@ -111,22 +112,25 @@ class Assigner {
     return emit(node, node, Layout::kPlain);
   }
 
-  // Images and gradients as they come, or else in the target's layout; the weight's gradient is plain.
-  Status place_weight_gradient(const Node& node) {
+  // Images as they come, or else in the target's layout where a convolution's gradients are to be had; the result is plain.
+  Status place_reader(const Node& node) {
     Node copy = node;
-    for (ValueId& input : copy.inputs) input = native_of(input);
-    if (!runs_weight_gradient(node, copy)) {
-      const bool all_move = moves(node.inputs[0]) && moves(node.inputs[1]);
-      if (!all_move) return emit(node, node, Layout::kPlain);
-      const auto laid_out = [&](std::size_t i) {
-        graph::TensorType type = graph_.type(node.inputs[i]);
-        type.layout = layout_;
-        return type;
-      };
-      if (!runs_weight_gradient(node, {laid_out(0), laid_out(1)})) return emit(node, node, Layout::kPlain);
-      for (std::size_t i = 0; i < copy.inputs.size(); ++i)
-        copy.inputs[i] = in_layout(node.inputs[i], layout_, &node);
-    }
+    for (std::size_t i = 0; i < copy.inputs.size(); ++i)
+      if (copy.inputs[i].valid() && moves(node.inputs[i])) copy.inputs[i] = native_of(node.inputs[i]);
+    if (reads(node, copy)) return emit_reader(node, std::move(copy));
+    if (node.op != "hone.ConvWeightGradient" || !moves(node.inputs[0]) || !moves(node.inputs[1]))
+      return emit(node, node, Layout::kPlain);
+    if (!reads(node, layout_)) return emit(node, node, Layout::kPlain);
+    for (std::size_t i = 0; i < copy.inputs.size(); ++i)
+      copy.inputs[i] = in_layout(node.inputs[i], layout_, &node);
+    return emit_reader(node, std::move(copy));
+  }
+
+  // `node` with images of the new graph.
+  Status emit_reader(const Node& node, Node copy) {
+    for (std::size_t i = 0; i < copy.inputs.size(); ++i)
+      if (copy.inputs[i].valid() && !moves(node.inputs[i]))
+        copy.inputs[i] = in_layout(node.inputs[i], Layout::kPlain, &node);
     const std::vector<std::string> names{graph_.value(node.outputs[0]).name};
     const std::vector<graph::TensorType> declared{graph_.type(node.outputs[0])};
     HONE_ASSIGN(const std::vector<ValueId> outputs, builder_.try_add(std::move(copy), names, declared));
@@ -134,12 +138,26 @@ class Assigner {
     return {};
   }
 
-  bool runs_weight_gradient(const Node& node, const Node& placed) {
-    return runs_weight_gradient(node, {builder_.type(placed.inputs[0]), builder_.type(placed.inputs[1])});
+  // Asks the target about the node alone, with its images as they are in `placed`, or all in one layout.
+  bool reads(const Node& node, const Node& placed) const {
+    return reads(node, [&](std::size_t i) { return builder_.type(placed.inputs[i]).layout; });
   }
-  bool runs_weight_gradient(const Node& node, const std::vector<graph::TensorType>& types) const {
-    const std::vector<const graph::Value*> inputs{&graph_.value(node.inputs[0]),
-                                                  &graph_.value(node.inputs[1])};
+  bool reads(const Node& node, Layout layout) const {
+    return reads(node, [&](std::size_t) { return layout; });
+  }
+  bool reads(const Node& node, const std::function<Layout(std::size_t)>& layout_of) const {
+    std::vector<const graph::Value*> inputs;
+    std::vector<graph::TensorType> types;
+    bool any = false;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
+      inputs.push_back(input.valid() ? &graph_.value(input) : nullptr);
+      types.push_back(input.valid() ? graph_.type(input) : graph::TensorType{});
+      if (!input.valid() || !moves(input)) continue;
+      types.back().layout = layout_of(i);
+      any = any || types.back().layout != Layout::kPlain;
+    }
+    if (!any && node.op != "hone.ConvWeightGradient") return false;
     const std::vector<std::string> names{graph_.value(node.outputs[0]).name};
     const auto alone = graph_of_one(node, inputs, types, names);
     return alone.ok() && !alone->nodes().empty() && context_.target.runs(*alone, alone->nodes()[0]);

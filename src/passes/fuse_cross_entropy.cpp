@@ -20,18 +20,28 @@ bool is_axis_of_classes(const GraphBuilder& builder, const Node& node, ValueId s
   return axis.ok() && *axis == 1;
 }
 
+// A node's doing, or, where what each sample counts is known, a constant.
+bool is_negative_of(const GraphBuilder& builder, ValueId value, ValueId factor) {
+  if (const auto negated = produced_by(builder, value, "Neg"))
+    return builder.node(*negated).inputs[0] == factor;
+  const Tensor *a = constant_data(builder, value), *b = constant_data(builder, factor);
+  if (a == nullptr || b == nullptr || a->shape() != b->shape()) return false;
+  for (int64_t i = 0; i < a->size(); ++i)
+    if (a->at(i) != -b->at(i)) return false;
+  return true;
+}
+
 // ScatterElements(softmax(scores) · factor, target, -factor), adding along the classes.
 std::optional<FoundGradient> find_gradient(const GraphBuilder& builder, NodeId scatter) {
   const Node& adds = builder.node(scatter);
   if (adds.attributes.text("reduction", "none") != "add") return std::nullopt;
   const auto product = produced_by(builder, adds.inputs[0], "Mul");
-  const auto negated = produced_by(builder, adds.inputs[2], "Neg");
-  if (!product || !negated || !only_reader(builder, adds.inputs[0])) return std::nullopt;
-  const ValueId factor = builder.node(*negated).inputs[0];
-  const auto softmax_value = other_operand(builder.node(*product), factor);
-  if (!softmax_value) return std::nullopt;
-  const auto softmax = produced_by(builder, *softmax_value, "Softmax");
-  if (!softmax) return std::nullopt;
+  if (!product || !only_reader(builder, adds.inputs[0])) return std::nullopt;
+  const Node& multiplies = builder.node(*product);
+  const std::size_t at = produced_by(builder, multiplies.inputs[0], "Softmax") ? 0 : 1;
+  const auto softmax = produced_by(builder, multiplies.inputs[at], "Softmax");
+  const ValueId factor = multiplies.inputs[1 - at];
+  if (!softmax || !is_negative_of(builder, adds.inputs[2], factor)) return std::nullopt;
   const ValueId scores = builder.node(*softmax).inputs[0];
   if (!is_axis_of_classes(builder, builder.node(*softmax), scores, -1) ||
       !is_axis_of_classes(builder, adds, scores, 0))

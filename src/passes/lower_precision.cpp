@@ -1,6 +1,7 @@
 #include "passes/lower_precision.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <unordered_map>
@@ -71,6 +72,7 @@ class Narrower {
     const std::string name = fmt::format("{}.{}", source.name, dtype_name(type));
     if (source.is_constant() && type == type_)
       return converted_[key] = builder_.constant(name, narrowed(*source.constant, type));
+    if (const auto turned = turned_in(value, type, name)) return converted_[key] = *turned;
     const ValueId cast = builder_.add("Cast", {here}, {{"to", dtype_to_onnx(type)}}, name);
     if (source.producer.valid())
       builder_.mutable_node(builder_.value(cast).producer).provenance =
@@ -78,18 +80,37 @@ class Narrower {
     return converted_[key] = cast;
   }
 
+  // What a Transpose gives is converted before it, which moves half the bytes, and once with whoever reads it as it was.
+  std::optional<ValueId> turned_in(ValueId value, DType type, const std::string& name) {
+    const graph::Value& source = graph_.value(value);
+    if (type != type_ || !source.producer.valid()) return std::nullopt;
+    const Node& node = graph_.node(source.producer);
+    if (node.op != "Transpose" || is_narrow(node.inputs[0])) return std::nullopt;
+    const ValueId turned = builder_.add("Transpose", {in_type(node.inputs[0], type)}, node.attributes, name);
+    builder_.mutable_node(builder_.value(turned).producer).provenance = node.provenance;
+    return turned;
+  }
+
   bool is_narrow(ValueId value) {
     return value.valid() && is_f32(graph_.type(value)) && builder_.type(native(value)).dtype == type_;
   }
 
   Status place(const Node& node) {
-    const PrecisionRow row = precision_row(node);
+    PrecisionRow row = precision_row(node);
+    if (compares_exactly(node)) row = {.op = row.op, .rule = PrecisionRule::kFollows, .why = {}};
     if (node.op == "Cast" && is_narrow(node.inputs[0])) return convert(node);
     const bool met =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return is_narrow(input); });
     const bool takes_f32 = node.has_input(0) && is_f32(graph_.type(node.inputs[0]));
     const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met && may_follow(node);
     if (!wanted) return emit(node, false);
+    if (!row.reads.empty() && is_narrow(node.inputs[0])) {
+      if (const auto reading = reads_narrow(node, row)) {
+        outcome_.types.push_back({node.name, node.op, DType::kF32, false,
+                                  fmt::format("it reads {}; {}", dtype_name(type_), row.why)});
+        return add(node, *reading, DType::kF32);
+      }
+    }
     const std::string why = row.rule == PrecisionRule::kKeeps ? std::string(row.why) : why_not(node, row);
     // What gives no float numbers (Shape) and asks for none is no loss.
     if (!why.empty() && gives_floats(node))
@@ -100,6 +121,30 @@ class Narrower {
     outcome_.types.push_back({node.name, node.op, type_, true, subnormals(node, row)});
     outcome_.done.push_back({node.name, fmt::format("{} in {}", node.op, dtype_name(type_))});
     return emit(node, true);
+  }
+
+  // Which of a narrow number and a known one is larger is the same in any type that holds the known one.
+  bool compares_exactly(const Node& node) {
+    constexpr std::array kCompares = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
+    if (std::find(kCompares.begin(), kCompares.end(), node.op) == kCompares.end()) return false;
+    const graph::Value& known = graph_.value(node.inputs[1]);
+    if (!known.is_constant() || known.constant->dtype() != DType::kF32 || known.constant->size() != 1)
+      return false;
+    const auto number = static_cast<float>(known.constant->at(0));
+    return value_of(bits_of(number, type_), type_) == number && is_narrow(node.inputs[0]);
+  }
+
+  // The node as `row.reads`, with its narrow first input; nullopt where the target has no kernel for that.
+  std::optional<Node> reads_narrow(const Node& node, const PrecisionRow& row) {
+    Node reading = node;
+    reading.op = row.reads;
+    const auto asked = alone(reading, row, true);
+    if (!asked || !context_.target.runs || !context_.target.runs(*asked, asked->nodes()[0]))
+      return std::nullopt;
+    for (std::size_t i = 0; i < reading.inputs.size(); ++i)
+      if (reading.inputs[i].valid())
+        reading.inputs[i] = in_type(node.inputs[i], i == 0 ? type_ : graph_.type(node.inputs[i]).dtype);
+    return reading;
   }
 
   // Where products alone read the type, what moves numbers moves half the bytes, and all else computes in f32.

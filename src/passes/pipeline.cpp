@@ -7,6 +7,8 @@
 #include "core/clock.h"
 #include "graph/group_kind.h"
 #include "graph/verify.h"
+#include "passes/absorb_transposes.h"
+#include "passes/align_classes.h"
 #include "passes/assign_layouts.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
@@ -69,9 +71,9 @@ const std::vector<Pass>& pipeline() {
       {"fold_batch_norm", "fold", Numerics::kReassociating,
        "fold batch normalisation and scales into the convolution before", fold_batch_norm},
       // In f32, before what lies between a gradient's operators is converted.
-      {"fuse_relu_gradient", "fuse", Numerics::kExact,
+      {"fuse_relu_gradient", "gradients", Numerics::kExact,
        "let the gradient of a normalisation take that of the Relu behind it", fuse_relu_gradient},
-      {"fuse_cross_entropy", "fuse", Numerics::kReassociating,
+      {"fuse_cross_entropy", "gradients", Numerics::kReassociating,
        "compute the gradient of a cross entropy in one trip over the scores, where there is a kernel for it",
        fuse_cross_entropy},
       // On the operators that were recognised and folded, whose kernels keep sums in f32 where the pieces would
@@ -80,6 +82,11 @@ const std::vector<Pass>& pipeline() {
        Aim::kTime, 0.01},
       {"bf16", "bf16", Numerics::kLossy, "compute products and what lies between them in bf16", lower_to_bf16,
        Aim::kTime, 0.05},
+      // For matrix units, which read half types by vectors.
+      {"align_classes", "align", Numerics::kExact,
+       "pad classes that no vector divides, where a cross entropy alone reads them", align_classes},
+      {"absorb_transposes", "align", Numerics::kReassociating,
+       "let products read transposed matrices as they lie, where that costs nothing", absorb_transposes},
       // Once more: a GPU's attention is of half types, and what those passes made of products and a softmax has a kernel
       // where what the model said has none.
       {"recognise_narrow_attention", "merge", Numerics::kReassociating,
@@ -90,11 +97,6 @@ const std::vector<Pass>& pipeline() {
        "compute products of the same input as one, where its parts need no copy", merge_parallel},
       {"fuse_attention", "merge", Numerics::kExact,
        "let attention read queries, keys and values where one product left them", fuse_attention},
-      {"fuse_relu_gradient", "fuse", Numerics::kExact,
-       "let the gradient of a normalisation take that of the Relu behind it", fuse_relu_gradient},
-      {"fuse_cross_entropy", "fuse", Numerics::kReassociating,
-       "compute the gradient of a cross entropy in one trip over the scores, where there is a kernel for it",
-       fuse_cross_entropy},
       // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
       // rows of pixels apply epilogues slower than separate operators do.
       {"assign_layouts", "layout", Numerics::kReassociating,

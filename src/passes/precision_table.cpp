@@ -31,6 +31,8 @@ constexpr std::array kRows = {
     // Images alone: statistics, scale and bias have ranges of their own and stay f32, the gradients of those, too.
     PrecisionRow{"BatchNormalization", kFollows, {}, 0b1},
     PrecisionRow{"hone.BatchNormalizationGradient", kFollows, {}, 0b1011},
+    PrecisionRow{"hone.LayerNormalizationGradient", kFollows, {}, 0b11},
+    PrecisionRow{"hone.CrossEntropyGradient", kFollows, {}, 0b1},
     PrecisionRow{"ReduceMax", kFollows, {}, 0b1},
     PrecisionRow{"ReduceMin", kFollows, {}, 0b1},
     PrecisionRow{"Resize", kFollows, {}, 0b1},
@@ -39,6 +41,8 @@ constexpr std::array kRows = {
     PrecisionRow{"ArgMax", kKeeps, kCompares},
     PrecisionRow{"ArgMin", kKeeps, kCompares},
     PrecisionRow{"Hardmax", kKeeps, kCompares},
+    PrecisionRow{"ReduceSum", kKeeps, kSums, 0b1, "hone.ReduceSum"},
+    PrecisionRow{"SoftmaxCrossEntropyLoss", kKeeps, kSums, 0b1, "hone.SoftmaxCrossEntropyLoss"},
     PrecisionRow{"LpPool", kKeeps, kSums},
     PrecisionRow{"GlobalLpPool", kKeeps, kSums},
     PrecisionRow{"LRN", kKeeps, kSums},

@@ -21,6 +21,8 @@ struct PrecisionRow {
   std::string_view why;  // of kKeeps
   uint32_t operands =
       0xffff'ffff;  // inputs, a bit each, that take the operator's type; the others stay as they are
+  // Of kKeeps: the operator that does the same and gives f32 where its first input is narrow, which needs no conversion.
+  std::string_view reads = {};
 };
 
 // The row of the node's operator, or what holds for its class.

@@ -1,4 +1,5 @@
 // The steps of the recipes that ship, on the CUDA provider, without a GPU: which operators it has kernels for.
+#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/source_folder.h"
+#include "graph/text.h"
 #include "lab/training/program.h"
 #include "lab/training/session.h"
 #include "runtime/testing/providers.h"
@@ -34,7 +36,7 @@ std::vector<ShippedRecipe> shipped_recipes() {
           {"gpt2_tiny", tokens(64), {}},
           {"gpt2_124m",
            tokens(1024),
-           {"data.path=/", "model.sizes.layers=2", "model.sizes.vocabulary=2048", "train.batch=2",
+           {"data.path=/", "model.sizes.layers=2", "model.sizes.vocabulary=2049", "train.batch=2",
             "train.accumulate=2"}},
           {"resnet50", pictures(224), {"data.path=/", "train.batch=16", "train.accumulate=2"}},
           {"vit_b16",
@@ -42,29 +44,60 @@ std::vector<ShippedRecipe> shipped_recipes() {
            {"data.path=/", "model.sizes.layers=2", "train.batch=16", "train.accumulate=2"}}};
 }
 
-class RecipesOnGpu : public ::testing::TestWithParam<ShippedRecipe> {};
-
-// As optimised for it: training and judging.
-TEST_P(RecipesOnGpu, NeedNoReference) {
-  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
-  const auto recipe = model::read_recipe(
-      source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name), GetParam().overrides);
-  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
-  const auto program = lab::make_program(*recipe, GetParam().fields, 10, 4);
-  ASSERT_TRUE(program.ok()) << program.error().message;
-  const auto graphs = lab::optimised_graphs(*program, *provider);
-  ASSERT_TRUE(graphs.ok()) << graphs.error().message;
-  std::map<std::string, int> without;
-  for (const graph::Graph* graph : {&graphs->step, &graphs->evaluation}) {
-    for (const graph::Node& node : graph->nodes()) {
-      if (provider->runs(*graph, node)) continue;
-      std::string types;
-      for (const graph::ValueId input : node.inputs)
-        types += " " + (input.valid() ? graph->type(input).text() : std::string("none"));
-      ++without[node.op + types.substr(0, 300) + " " + node.attributes.text("reduction", "")];
-    }
+class RecipesOnGpu : public ::testing::TestWithParam<ShippedRecipe> {
+ protected:
+  // Training and judging, as optimised for `provider_`.
+  Result<lab::SessionGraphs> graphs(const std::string& precision) const {
+    HONE_ASSIGN(const model::Recipe recipe,
+                model::read_recipe(source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name),
+                                   GetParam().overrides));
+    HONE_ASSIGN(const lab::TrainingProgram program, lab::make_program(recipe, GetParam().fields, 10, 4));
+    return lab::optimised_graphs(program, *provider_, {}, precision);
   }
-  EXPECT_THAT(without, IsEmpty());
+  // Operators that it has no kernel for, with their types.
+  std::map<std::string, int> without_kernels(const lab::SessionGraphs& graphs) const {
+    std::map<std::string, int> without;
+    for (const graph::Graph* graph : {&graphs.step, &graphs.evaluation}) {
+      for (const graph::Node& node : graph->nodes()) {
+        if (provider_->runs(*graph, node)) continue;
+        std::string types;
+        for (const graph::ValueId input : node.inputs)
+          types += " " + (input.valid() ? graph->type(input).text() : std::string("none"));
+        ++without[node.op + types.substr(0, 300) + " " + node.attributes.text("reduction", "")];
+      }
+    }
+    return without;
+  }
+
+  const std::shared_ptr<const runtime::Provider> provider_ =
+      runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+};
+
+TEST_P(RecipesOnGpu, NeedNoReference) {
+  const auto optimised = graphs("f32");
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  EXPECT_THAT(without_kernels(*optimised), IsEmpty());
+}
+
+// What is converted between types and layouts are weights, their gradients and the batch: no activation.
+TEST_P(RecipesOnGpu, InBf16NeitherNeedReferenceNorConvertActivations) {
+  const auto optimised = graphs("bf16");
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  EXPECT_THAT(without_kernels(*optimised), IsEmpty());
+  const graph::Graph& step = optimised->step;
+  std::vector<std::string> converted;
+  for (const graph::Node& node : step.nodes()) {
+    if (node.op != "Cast" && node.op != "hone.Reorder") continue;
+    const graph::TensorType& type = step.type(node.outputs[0]);
+    if (type.rank() != 4) continue;
+    const bool of_weights = node.name.find(".weight.") != std::string::npos || type.shape().back() == 1;
+    const bool of_batch = node.name.starts_with("micro.") || node.name.starts_with("data.");
+    if (!of_weights && !of_batch && element_count(type.shape()) > 100'000)
+      converted.push_back(fmt::format("{} {} {}", node.op, node.name, type.text()));
+  }
+  EXPECT_LE(converted.size(), 2U) << ::testing::PrintToString(converted);  // to and from rows of positions
+  if (const char* to = std::getenv("HONE_DUMP"))
+    std::ofstream(fmt::format("{}/{}.txt", to, GetParam().name)) << graph::print(step);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),

@@ -299,7 +299,7 @@ void add_convolution_ops(OpTable& table) {
              .attributes = conv_attributes(),
              .infer = infer_conv_weight_gradient,
              .flops = conv_weight_gradient_flops,
-             .layouts = LayoutRule::kGiven,
+             .layouts = LayoutRule::kReads,
              .summary = "the gradient of a Conv's weight, of its input and its output's gradient"});
   table.add({.name = "ConvInteger",
              .op_class = OpClass::kConvolution,

@@ -6,7 +6,7 @@
 namespace hone::graph {
 namespace {
 
-Status infer_loss(InferContext& context) {
+Status infer_loss_as(InferContext& context, DType result) {
   HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
   HONE_CHECK(infer::expect_rank_at_least(context, 0, 2));
   const std::string reduction = context.attributes().text("reduction", "mean");
@@ -17,12 +17,17 @@ Status infer_loss(InferContext& context) {
   const TensorType& target = context.input(1);
   if (scores.has_rank()) HONE_CHECK(infer::expect_rank(context, 1, scores.rank() - 1));
   if (context.has_input(2)) HONE_CHECK(infer::expect_rank(context, 2, 1));
-  TensorType loss = tensor_type(scores.dtype, Dims{});
+  TensorType loss = tensor_type(result, Dims{}), log_probabilities = scores;
   if (reduction == "none") loss.dims = target.dims;
+  log_probabilities.dtype = result;
   context.set_output(0, std::move(loss));
-  context.set_output(1, scores);  // the log-probabilities of SoftmaxCrossEntropyLoss
+  context.set_output(1, std::move(log_probabilities));  // of SoftmaxCrossEntropyLoss
   return {};
 }
+
+Status infer_loss(InferContext& context) { return infer_loss_as(context, context.input(0).dtype); }
+
+Status infer_loss_in_f32(InferContext& context) { return infer_loss_as(context, DType::kF32); }
 
 // Of scores [N, C, d…], each sample's class and what it counts, both [N, 1, d…].
 Status infer_cross_entropy_gradient(InferContext& context) {
@@ -80,6 +85,16 @@ void add_loss_ops(OpTable& table) {
              .infer = infer_loss,
              .flops = cross_entropy_flops,
              .summary = "negative log likelihood of the softmax of scores; the log-probabilities too"});
+  table.add(
+      {.name = "hone.SoftmaxCrossEntropyLoss",
+       .op_class = OpClass::kReduction,
+       .min_inputs = 2,
+       .max_inputs = 3,
+       .max_outputs = 2,
+       .attributes = {{"ignore_index", kInt}, {"reduction", kString}},
+       .infer = infer_loss_in_f32,
+       .flops = cross_entropy_flops,
+       .summary = "SoftmaxCrossEntropyLoss whose results are f32, whatever float type its scores have"});
   table.add({.name = "hone.CrossEntropyGradient",
              .op_class = OpClass::kReduction,
              .min_inputs = 3,

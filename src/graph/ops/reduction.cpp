@@ -9,11 +9,11 @@
 namespace hone::graph {
 namespace {
 
-Status infer_reduce(InferContext& context) {
+Status infer_reduce_as(InferContext& context, DType result) {
   const TensorType& x = context.input(0);
   const bool keepdims = context.attributes().integer("keepdims", 1) != 0;
   const bool noop = context.attributes().integer("noop_with_empty_axes", 0) != 0;
-  TensorType type = unranked(x.dtype);
+  TensorType type = unranked(result);
   std::optional<Ints> axes = context.has_input(1) ? context.ints(1) : Ints{};
   if (axes && x.has_rank()) {
     if (axes->empty() && !noop) {
@@ -29,6 +29,13 @@ Status infer_reduce(InferContext& context) {
   }
   context.set_output(0, std::move(type));
   return {};
+}
+
+Status infer_reduce(InferContext& context) { return infer_reduce_as(context, context.input(0).dtype); }
+
+Status infer_reduce_to_f32(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  return infer_reduce_as(context, DType::kF32);
 }
 
 Status infer_arg(InferContext& context) {
@@ -93,6 +100,7 @@ struct ReductionRow {
   std::string_view name;
   FlopsFunction flops;  // operations an input element: the fold's, and the map's before it
   std::string_view summary;
+  LayoutRule layouts = LayoutRule::kPlain;
 };
 
 void add_reduce(OpTable& table) {
@@ -106,7 +114,7 @@ void add_reduce(OpTable& table) {
       {"ReduceMean", infer::per_input<1>, "the mean over axes"},
       {"ReduceMin", infer::per_input<1>, "the smallest element over axes"},
       {"ReduceProd", infer::per_input<1>, "the product over axes"},
-      {"ReduceSum", infer::per_input<1>, "the sum over axes"},
+      {"ReduceSum", infer::per_input<1>, "the sum over axes", LayoutRule::kReads},
       {"ReduceSumSquare", infer::per_input<2>, "the sum of squares over axes"},
   };
   for (const ReductionRow& row : rows) {
@@ -117,6 +125,7 @@ void add_reduce(OpTable& table) {
                .attributes = {{"keepdims", kInt}, {"noop_with_empty_axes", kInt}},
                .infer = infer_reduce,
                .flops = row.flops,
+               .layouts = row.layouts,
                .summary = row.summary});
   }
 }
@@ -126,6 +135,15 @@ void add_reduce(OpTable& table) {
 void add_reduction_ops(OpTable& table) {
   using enum AttributeKind;
   add_reduce(table);
+  table.add({.name = "hone.ReduceSum",
+             .op_class = OpClass::kReduction,
+             .min_inputs = 1,
+             .max_inputs = 2,
+             .attributes = {{"keepdims", kInt}, {"noop_with_empty_axes", kInt}},
+             .infer = infer_reduce_to_f32,
+             .flops = infer::per_input<1>,
+             .layouts = LayoutRule::kReads,
+             .summary = "ReduceSum whose result is f32, whatever float type its input has"});
   for (auto [name, summary] : {std::pair{"ArgMax", "the index of the largest element along an axis"},
                                std::pair{"ArgMin", "the index of the smallest element along an axis"}}) {
     table.add({.name = name,

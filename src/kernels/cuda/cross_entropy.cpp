@@ -74,7 +74,7 @@ HONE_FUNCTION HoneLogSum hone_over_sample(HoneLogSum x) { return x; }
 // A warp that has no sample ends as a whole; a block of more threads a sample always has one.
 constexpr std::string_view kLossKernel = R"cuda(
 extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const HoneScore* scores, const HoneTarget* targets,
-    const float* class_weights, HoneLoss* losses, float* weights, HoneScore* shown, unsigned long long* fault,
+    const float* class_weights, HoneLoss* losses, float* weights, HoneBeside* shown, unsigned long long* fault,
     unsigned long long word) {
   const hone_i64 sample = hone_sample();
   if (sample >= kSamples) return;
@@ -85,9 +85,9 @@ extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const
     log_sum = all.most + log(all.sum);
   }
   if (kShows) {
-    HoneScore* const to = shown + hone_place(sample);
+    HoneBeside* const to = shown + hone_place(sample);
     for (int c = hone_first(); c < kClasses; c += kStep)
-      to[(hone_i64)c * kInner] = HoneForm::stored(HoneForm::held(row[(hone_i64)c * kInner]) - log_sum);
+      to[(hone_i64)c * kInner] = HoneBesideForm::stored(HoneForm::held(row[(hone_i64)c * kInner]) - log_sum);
   }
   if (hone_first() != 0) return;
   const hone_i64 target = (hone_i64)targets[sample];
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const
 
 // One block: the order depends on the number of samples alone.
 constexpr std::string_view kSumKernel = R"cuda(
-extern "C" __global__ void __launch_bounds__(1024, 1) hone_sum_losses(const float* losses, const float* weights, HoneScore* out) {
+extern "C" __global__ void __launch_bounds__(1024, 1) hone_sum_losses(const float* losses, const float* weights, HoneBeside* out) {
   __shared__ float sums[1024], counts[1024];
   float sum = 0.0f, count = 0.0f;
 #pragma unroll 4
@@ -124,21 +124,21 @@ extern "C" __global__ void __launch_bounds__(1024, 1) hone_sum_losses(const floa
       counts[threadIdx.x] += counts[threadIdx.x + half];
     }
   }
-  if (threadIdx.x == 0) out[0] = HoneForm::stored(kMean ? sums[0] / counts[0] : sums[0]);
+  if (threadIdx.x == 0) out[0] = HoneBesideForm::stored(kMean ? sums[0] / counts[0] : sums[0]);
 }
 )cuda";
 
 // A thread reads what it writes before it writes, and all of a sample's have read the sum's terms by then.
 constexpr std::string_view kGradientKernel = R"cuda(
 extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const HoneScore* scores, const HoneTarget* targets,
-    const HoneScore* factors, HoneScore* out) {
+    const HoneBeside* factors, HoneScore* out) {
   const hone_i64 sample = hone_sample();
   if (sample >= kSamples) return;
   const HoneScore* const row = scores + hone_place(sample);
   HoneScore* const to = out + hone_place(sample);
   const HoneLogSum all = hone_log_sum(row);
   const hone_i64 target = (hone_i64)targets[sample];
-  const float factor = HoneForm::held(factors[sample]);
+  const float factor = HoneBesideForm::held(factors[sample]);
 #pragma unroll 4
   for (int c = hone_first(); c < kClasses; c += kStep) {
     const float p = exp(HoneForm::held(row[(hone_i64)c * kInner]) - all.most) / all.sum;
@@ -150,25 +150,26 @@ extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_cross_entropy(const
 std::string cross_entropy_constants(const CrossEntropyProgram& program, int threads, int block) {
   using Reduction = CrossEntropyProgram::Reduction;
   const bool sums = program.reduction != Reduction::kNone;
-  const std::string_view memory = element_memory(program.dtype);
+  const std::string_view memory = element_memory(program.dtype), beside = element_memory(program.beside);
   return fmt::format(
-      "typedef {} HoneScore;\ntypedef {} HoneForm;\ntypedef {} HoneTarget;\ntypedef {} HoneLoss;\n"
+      "typedef {} HoneScore;\ntypedef {} HoneForm;\ntypedef {} HoneBeside;\ntypedef {} HoneBesideForm;\n"
+      "typedef {} HoneTarget;\ntypedef {} HoneLoss;\n"
       "HONE_FUNCTION HoneLoss hone_stored_loss(float x) {{ return {}; }}\n"
       "constexpr int kClasses = {}, kStep = {}, kBlock = {};\nconstexpr hone_i64 kInner = {}, kSamples = {}, "
       "kIgnored = {};\n"
       "constexpr bool kNormalised = {}, kWeighted = {}, kShows = {}, kIgnores = {}, kSums = {}, kMean = "
       "{};\n",
-      memory, element_form(program.dtype), program.target == DType::kI32 ? "int" : "hone_i64",
-      sums ? "float" : memory, sums ? "x" : "HoneForm::stored(x)", program.classes, threads, block,
-      program.inner, program.outer * program.inner, program.ignored.value_or(0), program.normalised,
-      program.weighted, program.shows, program.ignored.has_value(), sums,
-      program.reduction == Reduction::kMean);
+      memory, element_form(program.dtype), beside, element_form(program.beside),
+      program.target == DType::kI32 ? "int" : "hone_i64", sums ? "float" : beside,
+      sums ? "x" : "HoneBesideForm::stored(x)", program.classes, threads, block, program.inner,
+      program.outer * program.inner, program.ignored.value_or(0), program.normalised, program.weighted,
+      program.shows, program.ignored.has_value(), sums, program.reduction == Reduction::kMean);
 }
 
 }  // namespace
 
 Result<CrossEntropyKernel> generate_cross_entropy(const CrossEntropyProgram& program) {
-  if (!is_element_type(program.dtype))
+  if (!is_element_type(program.dtype) || !is_element_type(program.beside))
     return unsupported(fmt::format("cross entropy of {}", dtype_name(program.dtype)));
   if (program.target != DType::kI64 && program.target != DType::kI32)
     return unsupported(fmt::format("classes of {}", dtype_name(program.target)));

@@ -18,7 +18,9 @@ struct CrossEntropyProgram {
   enum class Reduction : uint8_t { kNone, kSum, kMean };
   Kind kind = Kind::kLoss;
   int64_t outer = 1, classes = 1, inner = 1;
-  DType dtype = DType::kF32;   // of scores and results: f32, f16, bf16; computed in f32
+  DType dtype = DType::kF32;  // of scores: f32, f16, bf16; computed in f32
+  // Of the losses and log-probabilities; of a gradient, which has the scores' type: of what each sample counts.
+  DType beside = DType::kF32;
   DType target = DType::kI64;  // or i32
   // Of the loss:
   bool normalised = false;              // scores are log-probabilities already

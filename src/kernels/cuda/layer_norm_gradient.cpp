@@ -20,7 +20,7 @@ constexpr std::string_view kLayerNormGradientKernel = R"cuda(
 HONE_FUNCTION float hone_sum_of_row(float x) { return hone_over_row(x, HoneSum()); }
 
 extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_layer_norm_gradient(const HoneElement* gradient,
-    const HoneElement* x, const HoneElement* scale, HoneElement* dx, float* partial) {
+    const HoneElement* x, const HoneScale* scale, HoneElement* dx, float* partial) {
   float dscale[kEach], dbias[kEach];
 #pragma unroll
   for (int i = 0; i < kEach; ++i) dscale[i] = dbias[i] = 0.0f;
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_layer_norm_gradient
       v[i] *= inverse;
       dscale[i] += g[i] * v[i];
       dbias[i] += g[i];
-      g[i] *= at < kColumns ? HoneForm::held(scale[at]) : 0.0f;
+      g[i] *= at < kColumns ? HoneScaleForm::held(scale[at]) : 0.0f;
       along += g[i];
       across += g[i] * v[i];
     }
@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_layer_norm_gradient
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) hone_join_columns(const float* partial, HoneElement* dscale, HoneElement* dbias) {
+extern "C" __global__ void __launch_bounds__(256, 1) hone_join_columns(const float* partial, HoneScale* dscale, HoneScale* dbias) {
   const int column = (int)(blockIdx.x * 32 + threadIdx.x);
   float sum = 0.0f;
   if (column < 2 * kColumns) {
@@ -83,15 +83,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_join_columns(const flo
   __syncthreads();
   if (threadIdx.y != 0 || column >= 2 * kColumns) return;
   for (int i = 1; i < 8; ++i) sum += sums[i][threadIdx.x];
-  if (column < kColumns) dscale[column] = HoneForm::stored(sum);
-  else dbias[column - kColumns] = HoneForm::stored(sum);
+  if (column < kColumns) dscale[column] = HoneScaleForm::stored(sum);
+  else dbias[column - kColumns] = HoneScaleForm::stored(sum);
 }
 )cuda";
 
 }  // namespace
 
 Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGradientProgram& program) {
-  if (!is_element_type(program.dtype))
+  if (!is_element_type(program.dtype) || !is_element_type(program.scale))
     return unsupported(fmt::format("the gradient of a normalisation of {}", dtype_name(program.dtype)));
   if (program.rows < 1 || program.columns < 1 || program.columns > kMostGradientColumns)
     return unsupported(fmt::format("the gradient of rows of {} elements", program.columns));
@@ -105,12 +105,14 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
   kernels.join_blocks = (2 * program.columns + 31) / 32;
   std::string text = full_prelude();
   text += fmt::format(
-      "typedef {} HoneElement;\ntypedef {} HoneForm;\nconstexpr hone_i64 kRows = {}, kParts = {};\n"
+      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneScale;\ntypedef {} HoneScaleForm;\n"
+      "constexpr hone_i64 kRows = {}, kParts = {};\n"
       "constexpr int kColumns = {}, kThreads = {}, kEach = {}, kBlock = {};\nconstexpr float kEpsilon = "
       "{:a}f;\n",
-      element_memory(program.dtype), element_form(program.dtype), program.rows, parts, program.columns,
-      kernels.threads_x, (program.columns + kernels.threads_x - 1) / kernels.threads_x,
-      kernels.threads_x * kernels.threads_y, static_cast<double>(program.epsilon));
+      element_memory(program.dtype), element_form(program.dtype), element_memory(program.scale),
+      element_form(program.scale), program.rows, parts, program.columns, kernels.threads_x,
+      (program.columns + kernels.threads_x - 1) / kernels.threads_x, kernels.threads_x * kernels.threads_y,
+      static_cast<double>(program.epsilon));
   text += kRowReductions;
   text += kLayerNormGradientKernel;
   kernels.source = {.name = "layer_norm_gradient.cu", .text = std::move(text), .options = {"--fmad=false"}};

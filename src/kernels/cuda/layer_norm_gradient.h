@@ -13,7 +13,8 @@
 namespace hone::kernels::gpu {
 
 struct LayerNormGradientProgram {
-  DType dtype = DType::kF32;  // of all operands: f32, f16, bf16; computed in f32
+  DType dtype = DType::kF32;  // of rows: f32, f16, bf16; computed in f32
+  DType scale = DType::kF32;  // of the scale, its gradient and the bias's
   int64_t rows = 0, columns = 0;
   float epsilon = 1e-5F;
 };

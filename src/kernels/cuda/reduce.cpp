@@ -291,16 +291,20 @@ std::optional<ReduceTypes> types_of(const ReduceProgram& program) {
 
 std::string reduce_source(const ReduceProgram& program, const ReducePlan& plan, const ReduceTypes& types) {
   const std::string stored =
-      program.arg
-          ? "HONE_FUNCTION hone_i64 hone_stored(HoneState x) { return hone_result(x); }\n"
+      program.arg ? "HONE_FUNCTION hone_i64 hone_stored(HoneState x) { return hone_result(x); }\n"
+      : program.f32_results
+          ? "HONE_FUNCTION float hone_stored(HoneState x) { return hone_result(x); }\n"
           : "HONE_FUNCTION HoneOut hone_stored(HoneState x) { return HoneForm::stored(hone_result(x)); }\n";
   return std::string(kBasePrelude) +
          fmt::format(
              "typedef {} HoneIn;\ntypedef {} HoneOut;\ntypedef {} HoneForm;\ntypedef void HoneTarget;\n"
              "constexpr hone_i64 kOutputs = {}, kCount = {}, kLoads = {}, kParts = {};\n"
              "constexpr int kThreads = {}, kLanes = {};\n",
-             types.memory, program.arg ? "hone_i64" : types.memory, types.form, plan.outputs, plan.count,
-             plan.loads(), plan.parts, plan.threads, plan.lanes) +
+             types.memory,
+             program.arg           ? "hone_i64"
+             : program.f32_results ? "float"
+                                   : types.memory,
+             types.form, plan.outputs, plan.count, plan.loads(), plan.parts, plan.threads, plan.lanes) +
          fold_functions(program) + stored + offset_function("hone_kept", plan.kept, 1) +
          offset_function("hone_reduced", plan.reduced, plan.lanes) + std::string(kReduceShared) +
          std::string(plan.rows ? kRowKernel : kColumnKernel) +

@@ -22,6 +22,7 @@ struct ArgExtremumForm {
 struct ReduceProgram {
   ReduceDesc desc;
   DType dtype = DType::kF32;  // f32, f16, bf16; arg: i32 and i64 as well
+  bool f32_results = false;   // of f16 and bf16, too; else they are `dtype`
   // ArgMax or ArgMin of the one axis of `desc`, whose `op` is not looked at: results are i64. NaN is the largest and
   // the smallest.
   std::optional<ArgExtremumForm> arg;

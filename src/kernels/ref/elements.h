@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/as_f32.h"
 #include "core/dtype.h"
 #include "core/result.h"
 #include "core/tensor.h"
@@ -33,6 +34,14 @@ Tensor narrow(DType dtype, Shape shape, const std::vector<W>& values, bool satur
 
 // An error for dtypes that are no real numbers (strings, complex).
 Status expect_real(const RefCall& call, DType dtype);
+
+// `kernel` on a first input that was converted to f32.
+template <RefKernel kernel>
+Result<std::vector<Tensor>> of_f32(const RefCall& call) {
+  std::vector<Tensor> inputs(call.inputs.begin(), call.inputs.end());
+  if (call.has(0)) inputs[0] = as_f32(inputs[0]);
+  return kernel(RefCall{call.op, call.attributes, inputs, call.output_count});
+}
 
 // Calls f(W{}) with the wide type that holds every value of `dtype`: double for floats, int64_t for
 // signed integers, uint64_t for unsigned ones and bool. expect_real() must have passed.

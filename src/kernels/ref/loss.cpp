@@ -139,6 +139,7 @@ Outputs cross_entropy_gradient(const RefCall& call) {
 void add_loss_kernels(RefTable& table) {
   table.add("NegativeLogLikelihoodLoss", negative_log_likelihood);
   table.add("SoftmaxCrossEntropyLoss", softmax_cross_entropy);
+  table.add("hone.SoftmaxCrossEntropyLoss", of_f32<softmax_cross_entropy>);
   table.add("hone.CrossEntropyGradient", cross_entropy_gradient);
 }
 

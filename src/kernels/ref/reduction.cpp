@@ -295,6 +295,7 @@ void add_reduction_kernels(RefTable& table) {
   table.add("ReduceMin", reduce<kHighest, kMinimum, kSame>);
   table.add("ReduceProd", reduce<kOne, kMultiply, kSame>);
   table.add("ReduceSum", reduce<kZero, kAdd, kSame>);
+  table.add("hone.ReduceSum", of_f32<reduce<kZero, kAdd, kSame>>);
   table.add("ReduceSumSquare", reduce<kZero, kAddSquare, kSame>);
   table.add("ArgMax", arg<true>);
   table.add("ArgMin", arg<false>);

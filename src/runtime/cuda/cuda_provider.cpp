@@ -50,7 +50,7 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
   // Reorders, and what stands between convolutions, are generated.
   if (kernels.cudnn != nullptr) {
     takes.convolution_layout = Layout::kChannelsLast;
-    takes.laid_out = {DType::kF32, DType::kF16, DType::kBF16};
+    takes.laid_out = {DType::kF32, DType::kF16, DType::kBF16, DType::kBool};
   }
   takes.pointwise = pointwise_capabilities();
   // Values live in registers: so many of each kernel's leave room for enough threads.

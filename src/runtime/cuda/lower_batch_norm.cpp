@@ -153,8 +153,10 @@ void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& ke
   const Shape own(shape.begin() + *axis, shape.end());
   if (context.in_shape(0) != shape || context.in_shape(2) != own) return;
   for (std::size_t i = 0; i < 3; ++i)
-    if (context.in(i).layout != Layout::kPlain || context.in(i).dtype != context.in(1).dtype) return;
+    if (context.in(i).layout != Layout::kPlain) return;
+  if (context.in(0).dtype != context.in(1).dtype) return;
   gpu::LayerNormGradientProgram program{.dtype = context.in(1).dtype,
+                                        .scale = context.in(2).dtype,
                                         .rows = element_count(shape) / element_count(own),
                                         .columns = element_count(own),
                                         .epsilon = context.node.attributes.real("epsilon", 1e-5F)};

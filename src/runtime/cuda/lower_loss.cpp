@@ -39,6 +39,7 @@ std::optional<LossProgram> loss_program(const LowerContext& context) {
   const graph::Node& node = context.node;
   auto program = scores_of(context, 0, 1);
   if (!program) return std::nullopt;
+  program->beside = context.out().dtype;
   program->normalised = node.op == "NegativeLogLikelihoodLoss";
   program->weighted = context.has(2);
   if (program->weighted &&
@@ -104,12 +105,13 @@ void offer_gradient(const LossProgram& program, const GpuKernels& kernels, std::
 
 void lower_loss(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
   const graph::Node& node = context.node;
-  if (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss") {
+  if (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss" ||
+      node.op == "hone.SoftmaxCrossEntropyLoss") {
     if (const auto program = loss_program(context)) offer_loss(*program, kernels, found);
   } else if (node.op == "hone.CrossEntropyGradient") {
     auto program = scores_of(context, 0, 1);
-    if (!program || context.in(2).dtype != program->dtype || context.in_shape(2) != context.in_shape(1))
-      return;
+    if (!program || context.in_shape(2) != context.in_shape(1)) return;
+    program->beside = context.in(2).dtype;
     program->kind = LossProgram::Kind::kGradient;
     offer_gradient(*program, kernels, found);
   }

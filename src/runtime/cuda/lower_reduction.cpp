@@ -29,7 +29,10 @@ void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std
   std::optional<gpu::ReduceProgram> program = arg_extremum(context);
   std::vector<std::size_t> unread;
   if (const auto reduction = reduction_of_node(context)) {
-    program = gpu::ReduceProgram{.desc = reduction->desc, .dtype = context.in(0).dtype, .arg = {}};
+    program = gpu::ReduceProgram{.desc = reduction->desc,
+                                 .dtype = context.in(0).dtype,
+                                 .f32_results = context.out().dtype == DType::kF32,
+                                 .arg = {}};
     unread = reduction->unread;
   }
   if (!program) return;

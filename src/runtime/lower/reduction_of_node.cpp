@@ -1,5 +1,6 @@
 #include "runtime/lower/reduction_of_node.h"
 
+#include <algorithm>
 #include <array>
 
 namespace hone::runtime {
@@ -10,6 +11,7 @@ struct ReduceOperator {
   kernels::Reduction reduction;
 };
 constexpr std::array kReduceOperators = {ReduceOperator{"ReduceSum", kernels::Reduction::kSum},
+                                         ReduceOperator{"hone.ReduceSum", kernels::Reduction::kSum},
                                          ReduceOperator{"ReduceMean", kernels::Reduction::kMean},
                                          ReduceOperator{"ReduceMax", kernels::Reduction::kMax},
                                          ReduceOperator{"ReduceMin", kernels::Reduction::kMin},
@@ -38,12 +40,23 @@ std::optional<std::vector<int64_t>> reduced_axes(const LowerContext& context, in
   return axes;
 }
 
+// Everything but the channels, which lie last: the columns of a matrix.
+bool keep_channels(const Shape& shape, kernels::ReduceDesc& desc) {
+  if (desc.axes.size() != shape.size() - 1 || std::count(desc.axes.begin(), desc.axes.end(), 1) > 0)
+    return false;
+  desc.shape = {element_count(shape) / std::max<int64_t>(shape[1], 1), shape[1]};
+  desc.axes = {0};
+  return true;
+}
+
 // Means and the like over all spatial axes of images in another layout, kept as [N, C, 1…] in that layout:
 // the positions are one axis of the memory.
 bool move_to_layout(const LowerContext& context, kernels::ReduceDesc& desc) {
   const Layout layout = context.in(0).layout;
   if (layout == Layout::kPlain) return context.out().layout == Layout::kPlain;
   const Shape shape = context.in_shape(0);
+  if (layout == Layout::kChannelsLast && context.out().layout == Layout::kPlain)
+    return keep_channels(shape, desc);
   const bool spatial = desc.axes.size() == shape.size() - 2 && desc.axes.front() == 2;
   const bool kept = context.out().layout == layout && context.out_shape().size() == shape.size();
   if (!spatial || !kept) return false;
