@@ -72,10 +72,10 @@ class Step:
     def facts(self, name):
         return self.folder / f"{name}.facts.json"
 
-    def start(self, name, command, by=None):
+    def start(self, name, command, by):
         self.clock.say(f"{self.name}: {name} gets ready")
         self.facts(name).unlink(missing_ok=True)
-        return Timed(name, command, self.folder / f"{name}.log", self.environment, by or self.ready_by(),
+        return Timed(name, command, self.folder / f"{name}.log", self.environment, by,
                      self.options.slot_ms or SLOT_MS[self.options.device])
 
     def start_hone(self, name, program):
@@ -83,9 +83,10 @@ class Step:
         words += [word for value in self.set() for word in ("--set", value)]
         if self.on_gpu:
             words += ["--device", "cuda", "--facts", self.facts(name), "--plan"]
-        return self.start(name, [program, self.recipe, self.folder, "--threads", str(self.options.threads), *words])
+        return self.start(name, [program, self.recipe, self.folder, "--threads", str(self.options.threads), *words],
+                          self.ready_by())
 
-    def start_torch(self, way, by=None):
+    def start_torch(self, way, by):
         words = ["--device", "cuda", "--facts", self.facts(way)] if self.on_gpu else []
         return self.start(way, [sys.executable, HERE / "torch_steps.py", way, self.setup.network, self.folder,
                                 str(self.options.threads), *words], by)
@@ -93,9 +94,10 @@ class Step:
     def fastest_torch(self):
         """PyTorch in its fastest way, how long a step took in each, and why a way could not be measured. On a GPU there is one
         at a time, whose memory is then free for the next."""
-        alive, best, times, failed, longest_s = None, None, {}, {}, 0
+        alive, best, times, failed, took_s = None, None, {}, {}, {}
         for way in self.setup.ways(self.options.device, self.options.ways):
-            if times and time.monotonic() + longest_s > self.ready_by():
+            by = self.ready_by() - (took_s[best] if self.on_gpu and best else 0)  # then the best so far starts again
+            if times and time.monotonic() + min(took_s.values()) > by:
                 failed[way] = "not tried: no time left"
                 continue
             if self.on_gpu and alive is not None:
@@ -103,20 +105,20 @@ class Step:
                 alive = None
             begun = time.monotonic()
             try:
-                worker = self.start_torch(way)
+                worker = self.start_torch(way, by)
                 times[way] = worker.calibrate()
             except WorkerFailed as failure:
                 failed[way] = str(failure)
                 self.clock.say(f"{self.name}: {way} is left out: {failure}")
                 continue
-            longest_s = max(longest_s, time.monotonic() - begun)
+            took_s[way] = time.monotonic() - begun
             self.clock.say(f"{self.name}: {way} takes {times[way]:.3f} ms")
             best, loser = (way, alive) if best is None or times[way] < times[best] else (best, worker)
             alive = alive if loser is worker else worker
             if loser is not None:
                 loser.close()
         if best is None:
-            raise WorkerFailed("; ".join(f"{way}: {why}" for way, why in failed.items()) or "none of --ways is for this step")
+            raise WorkerFailed("; ".join(failed.values()))
         if alive is None:
             alive = self.start_torch(best, self.deadline)
         return alive, {"way": best, "ways_ms": times} | ({"ways_failed": failed} if failed else {})
@@ -309,13 +311,13 @@ def main():
             except WorkerFailed as failure:
                 result = {"missing": str(failure)}
             report["steps"][name] = result
-            clock.say(row_of(name, result))
             for key in ("cuda", "cudnn") if "runtimes" in result else ():
                 if key in result["runtimes"]["torch"]:
                     report["versions"][key] = result["runtimes"]["torch"][key]
             report["geometric_mean"] = geometric_means(report["steps"])
             if options.json:  # after every step: what a run that is cut short has measured can be read
                 options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+            clock.say(row_of(name, result))
     print_table(report["steps"], report["geometric_mean"])
     sys.exit(any("missing" in step for step in report["steps"].values()))
 

@@ -157,7 +157,7 @@ def steady_memory(training, free_at_first):
 
 def facts_of_gpu():
     return {"torch": torch.__version__, "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
-            "gpu": torch.cuda.get_device_name(), "capability": list(torch.cuda.get_device_capability())}
+            "gpu_name": torch.cuda.get_device_name(), "capability": list(torch.cuda.get_device_capability())}
 
 
 def set_up_gpu(attention, contexts):
