@@ -198,13 +198,16 @@ nlohmann::ordered_json facts_of(const MeasuredStep& step, const lab::TrainingPro
   for (const runtime::Trait& trait : provider.traits()) traits[trait.what] = trait.value;
   std::map<std::string, std::map<std::string, int>> kernels;
   std::map<std::string, int> stand_ins;
+  int on_host = 0;
   for (const runtime::PlanStep& each : step.plan->steps()) {
     ++kernels[each.op][each.implementation];
     if (each.reference || each.on_host) ++stand_ins[each.op];
+    on_host += each.on_host ? 1 : 0;
   }
   return {{"device", provider.name()},
           {"traits", traits},
           {"enqueued", runs_ahead ? "all steps of a slot, then one wait" : "step by step"},
+          {"waits_within_a_step", on_host},  // operators of the host's: it waits before each
           {"types", step.types},
           {"compile_s", step.compile_s},
           {"parameters", program.parameters},
