@@ -3,6 +3,8 @@
 Inputs and outputs lie in the device's memory, as hone's do; a step ends when the device has its result. Types: f32 (no
 TF32), fp16 or bf16, in which the whole model computes; what a framework keeps in f32 by itself stays so.
 """
+import contextlib
+import datetime
 import subprocess
 import threading
 
@@ -114,30 +116,46 @@ def name():
     return said.stdout.strip() or "no NVIDIA GPU"
 
 
+def _power_field():
+    """What the GPU takes at the moment where its driver tells, else the mean of about a second."""
+    instant = "power.draw.instant"
+    said = subprocess.run(["nvidia-smi", f"--query-gpu={instant}", "--format=csv,noheader,nounits", "--id=0"], capture_output=True,
+                          text=True)
+    return instant if said.returncode == 0 and said.stdout.strip().replace(".", "", 1).isdigit() else "power.draw"
+
+
 class Watch:
-    """The GPU's clock and power, once a second while it is open."""
+    """The GPU's clock and power while it is open, once in `period_ms`."""
+
+    def __init__(self, period_ms=1000):
+        self.period_ms = period_ms
 
     def __enter__(self):
-        self.rows = []
-        self.process = subprocess.Popen(["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits",
-                                         "--id=0", "--loop=1"], stdout=subprocess.PIPE, text=True)
+        self.rows = []  # seconds as time.time() counts them, MHz, watts
+        self.process = subprocess.Popen(["nvidia-smi", f"--query-gpu=timestamp,clocks.sm,{_power_field()}",
+                                         "--format=csv,noheader,nounits", "--id=0", f"--loop-ms={self.period_ms}"],
+                                        stdout=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
         return self
 
     def _read(self):
         for line in self.process.stdout:
-            clock, power = (float(field) for field in line.split(","))
-            self.rows.append((clock, power))
+            with contextlib.suppress(ValueError):  # "[N/A]"
+                when, clock, power = (field.strip() for field in line.split(","))
+                seconds = datetime.datetime.strptime(when, "%Y/%m/%d %H:%M:%S.%f").timestamp()
+                self.rows.append((seconds, float(clock), float(power)))
 
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
         self.thread.join()
 
-    def summary(self):
-        if not self.rows:
+    def summary(self, within=None):
+        """`within`: intervals, as (from, to) by time.time(); without them, all the time."""
+        rows = [row for row in self.rows if within is None or any(begin <= row[0] <= end for begin, end in within)]
+        if not rows:
             return None
-        clocks, watts = np.array(self.rows).T
+        _, clocks, watts = np.array(rows).T
         return {"sm_mhz": {"median": float(np.median(clocks)), "low": float(clocks.min()), "high": float(clocks.max())},
-                "watts": {"median": float(np.median(watts)), "high": float(watts.max())}, "samples": len(self.rows)}
+                "watts": {"median": float(np.median(watts)), "high": float(watts.max())}, "samples": len(rows)}

@@ -20,16 +20,19 @@ class WorkerFailed(RuntimeError):
 class Worker:
     """A process that measures on request."""
 
-    def __init__(self, name, command, log):
+    settle_ms, slot_ms = SETTLE_MS, SLOT_MS
+
+    def __init__(self, name, command, log, environment=None, own_group=False):
+        """`own_group`: it and what it starts are a process group of their own."""
         self.name = name
         self.log = log
         self.ticks = 0
         # Large outputs stay in the heap: glibc would map and unmap them, and fault every page, at each step.
-        environment = dict(os.environ, MALLOC_MMAP_THRESHOLD_="33554432", MALLOC_TRIM_THRESHOLD_="4294967296",
-                           TORCHINDUCTOR_CACHE_DIR=str(log.parent / "inductor"))
+        environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "4294967296",
+                       "TORCHINDUCTOR_CACHE_DIR": str(log.parent / "inductor")} | (environment or {})
         with open(log, "w") as errors:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                                            text=True, env=environment)
+                                            text=True, env=environment, start_new_session=own_group)
         if self.answer() != "ready":
             self.close()
             raise WorkerFailed(f"{name} is not ready; see {log}")
@@ -42,9 +45,9 @@ class Worker:
         said = [text.strip() for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
         raise WorkerFailed(f"{self.name} ended ({self.process.returncode}): {said[-1][-300:] if said else 'silently'}")
 
-    def measure(self, calls):
+    def measure(self, calls, how=""):
         with contextlib.suppress(BrokenPipeError):  # it ended: answer() says with which words
-            self.process.stdin.write(f"{calls}\n")
+            self.process.stdin.write(f"{calls}{how}\n")
             self.process.stdin.flush()
         return float(self.answer())
 
@@ -52,8 +55,8 @@ class Worker:
         """Decides how many calls make a slot; returns the milliseconds of one."""
         self.measure(2)
         ms = min(self.measure(max(2, math.ceil(100 / self.measure(2)))) for _ in range(2))
-        self.settle_calls = max(SETTLE_CALLS, math.ceil(SETTLE_MS / ms))
-        self.slot_calls = max(SLOT_CALLS, math.ceil(SLOT_MS / ms))
+        self.settle_calls = max(SETTLE_CALLS, math.ceil(self.settle_ms / ms))
+        self.slot_calls = max(SLOT_CALLS, math.ceil(self.slot_ms / ms))
         return ms
 
     def slot(self):

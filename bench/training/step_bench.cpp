@@ -1,12 +1,16 @@
-// Training steps on request, for bench/training/run.py: one made-up batch, prepared once, on which a recipe's step runs as
-// often as each line of stdin says; the answer is the mean milliseconds of a step. What PyTorch needs to do the same work
-// (weights, batch, optimizer, the losses of the first steps) is written before that.
+// Training steps on request, for bench/training/run.py: one made-up batch, which lies on the device, and on which a recipe's
+// step runs as often as each line of stdin says; the answer is the mean milliseconds of a step. What PyTorch needs to do the
+// same work (weights, batch, optimizer, the losses of the first steps) is written before that.
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/core.h>
@@ -14,20 +18,26 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "lab/training/fit_run.h"
+#include "lab/training/precision.h"
 #include "lab/training/program.h"
 #include "lab/training/session.h"
 #include "model/recipe/recipe.h"
 #include "model/safetensors/safetensors.h"
 #include "runtime/make_provider.h"
+#include "runtime/plan.h"
+#include "runtime/timing_cache.h"
 
 namespace {
 
 using namespace hone;
 
 constexpr int kComparedSteps = 5;
+constexpr std::string_view kWaiting = " waiting";  // behind a number of steps: after each, for its numbers
 
 struct Arguments {
-  std::string recipe, folder;
+  std::string recipe, folder, facts;
+  std::string device = "cpu";
   std::vector<std::string> fields, set;
   int threads = 0;
   bool shows_plan = false;
@@ -86,27 +96,141 @@ Status write_for_peer(const std::string& folder, const model::Recipe& recipe,
   return write_file(folder + "/run.json", run.dump(1) + "\n");
 }
 
-Status answer_requests(lab::Session& session) {
-  std::cout << "ready" << std::endl;
-  for (std::string line; std::getline(std::cin, line);) {
-    int64_t steps = 0;
-    const auto read = std::from_chars(line.data(), line.data() + line.size(), steps);
-    if (read.ec != std::errc() || steps < 1)
-      return invalid(fmt::format("'{}': give a number of steps a line", line));
-    const int64_t start = now_ns();
-    for (int64_t i = 0; i < steps; ++i) HONE_CHECK(session.step());
-    std::cout << fmt::format("{:.6f}",
-                             static_cast<double>(now_ns() - start) / 1e6 / static_cast<double>(steps))
-              << std::endl;
+// The step's plan alone, with no evaluation beside it: memory and time to compile are the step's.
+struct MeasuredStep {
+  std::unique_ptr<runtime::Plan> plan;
+  std::string types;  // what came of [train] precision; empty: nothing was narrowed
+  double compile_s = 0;
+  std::size_t taken_bytes = 0;  // of the device, for the plan and whatever its libraries took
+};
+
+Result<MeasuredStep> compile_step(const model::Recipe& recipe, const lab::TrainingProgram& program,
+                                  const runtime::Provider& provider) {
+  MeasuredStep step;
+  const int64_t start = now_ns();
+  runtime::TimingCache cache;
+  if (!recipe.train.deterministic) cache = runtime::TimingCache::open(runtime::TimingCache::default_path());
+  const lab::SessionOptions options = lab::session_options_of(recipe.train, &cache);
+  HONE_ASSIGN(passes::PipelineResult optimised,
+              lab::optimised_step(program, provider, options.without_passes, options.precision));
+  for (const passes::PassReport& report : optimised.reports)
+    if (report.name == options.precision && !report.types.empty())
+      step.types = lab::types_text(options.precision, report.types);
+  runtime::PlanOptions plan;
+  plan.autotune = options.autotune;
+  plan.cache = options.cache;
+  HONE_ASSIGN(step.plan, runtime::Plan::compile(std::move(optimised.graph), provider, plan));
+  if (options.autotune) (void)cache.save();  // a cache is a convenience
+  step.compile_s = static_cast<double>(now_ns() - start) * 1e-9;
+  return step;
+}
+
+Status write_inputs(runtime::Plan& plan, const lab::TrainingProgram& program,
+                    const std::vector<Tensor>& batch) {
+  std::map<std::string, const Tensor*> values;
+  for (const auto& [name, tensor] : program.initial) values[name] = &tensor;
+  for (std::size_t f = 0; f < batch.size(); ++f)
+    values[graph::kDataPrefix + program.options.fields[f].name] = &batch[f];
+  const graph::Graph& graph = plan.graph();
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const std::string& name = graph.value(graph.inputs()[i]).name;
+    const auto found = values.find(name);
+    if (found == values.end())
+      return invalid(fmt::format("the step reads '{}': is a --field missing?", name));
+    HONE_CHECK(plan.write(i, found->second->aligned()));
   }
   return {};
+}
+
+// As a session does after each step (lab/training/session.h).
+Result<double> loss_of(const runtime::Plan& plan) {
+  HONE_ASSIGN(const Tensor loss, plan.read(graph::kStepLoss));
+  HONE_CHECK(plan.read(graph::kStepRate));
+  HONE_CHECK(plan.read(graph::kStepNorm));
+  return loss.at(0);
+}
+
+// Behind one another in the device's queue: the host waits once. A fault of the data is told of the last step alone.
+Status run_ahead(runtime::Plan& plan, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) HONE_CHECK(plan.start());
+  return plan.finish();
+}
+
+Status run_waiting(runtime::Plan& plan, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) {
+    HONE_CHECK(plan.run());
+    HONE_CHECK(loss_of(plan));
+  }
+  return {};
+}
+
+Status answer_requests(runtime::Plan& plan, bool runs_ahead) {
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const bool waits = line.ends_with(kWaiting);
+    if (waits) line.resize(line.size() - kWaiting.size());
+    int64_t steps = 0;
+    const auto read = std::from_chars(line.data(), line.data() + line.size(), steps);
+    if (read.ec != std::errc() || read.ptr != line.data() + line.size() || steps < 1)
+      return invalid(fmt::format("'{}': give a number of steps a line", line));
+    const int64_t start = now_ns();
+    HONE_CHECK(runs_ahead && !waits ? run_ahead(plan, steps) : run_waiting(plan, steps));
+    const auto taken_ns = static_cast<double>(now_ns() - start);
+    HONE_ASSIGN(const double loss, loss_of(plan));
+    if (!std::isfinite(loss)) return invalid(fmt::format("the loss has become {}", loss));
+    std::cout << fmt::format("{:.6f}", taken_ns / 1e6 / static_cast<double>(steps)) << std::endl;
+  }
+  return {};
+}
+
+nlohmann::ordered_json memory_json(const MeasuredStep& step) {
+  const runtime::PlanMemory memory = step.plan->memory();
+  return {{"arena_bytes", memory.arena_bytes},     {"arena_lower_bound_bytes", memory.arena_lower_bound},
+          {"weights_bytes", memory.weights_bytes}, {"host_bytes", memory.host_bytes},
+          {"state_bytes", memory.state_bytes},     {"state_copy_bytes", memory.state_copy_bytes},
+          {"device_bytes", step.taken_bytes}};
+}
+
+// What run.py keeps beside the times.
+nlohmann::ordered_json facts_of(const MeasuredStep& step, const lab::TrainingProgram& program,
+                                const runtime::Provider& provider, bool runs_ahead) {
+  nlohmann::ordered_json traits = nlohmann::ordered_json::object();
+  for (const runtime::Trait& trait : provider.traits()) traits[trait.what] = trait.value;
+  std::map<std::string, std::map<std::string, int>> kernels;
+  std::map<std::string, int> stand_ins;
+  int on_host = 0;
+  for (const runtime::PlanStep& each : step.plan->steps()) {
+    ++kernels[each.op][each.implementation];
+    if (each.reference || each.on_host) ++stand_ins[each.op];
+    on_host += each.on_host ? 1 : 0;
+  }
+  return {{"device", provider.name()},
+          {"traits", traits},
+          {"enqueued", runs_ahead ? "all steps of a slot, then one wait" : "step by step"},
+          {"waits_within_a_step", on_host},  // operators of the host's: it waits before each
+          {"types", step.types},
+          {"compile_s", step.compile_s},
+          {"parameters", program.parameters},
+          {"step_flops", program.step_flops},
+          {"memory", memory_json(step)},
+          {"kernels", kernels},
+          {"by_reference", stand_ins}};
+}
+
+void print_plan(const MeasuredStep& step, bool whole) {
+  if (!step.types.empty()) fmt::print(stderr, "{}\n", step.types);
+  for (const runtime::PlanStep& each : step.plan->steps())
+    if (each.reference || each.on_host) fmt::print(stderr, "by reference: {} '{}'\n", each.op, each.name);
+  if (!whole) return;
+  for (const runtime::PlanStep& each : step.plan->steps())
+    fmt::print(stderr, "{} '{}': {} ({}; {:.1f} us)\n", each.op, each.name, each.implementation, each.choice,
+               each.microseconds);
 }
 
 Status run(const Arguments& arguments) {
   HONE_ASSIGN(const model::Recipe recipe, model::read_recipe(arguments.recipe, arguments.set));
   std::vector<data::Field> fields;
   std::vector<Tensor> tensors;
-  data::Batch batch;
   for (const std::string& text : arguments.fields) {
     int64_t limit = 0;
     HONE_ASSIGN(fields.emplace_back(), field_of(text, limit));
@@ -116,35 +240,29 @@ Status run(const Arguments& arguments) {
   }
   HONE_ASSIGN(const lab::TrainingProgram program,
               lab::make_program(recipe, fields, recipe.train.steps, recipe.train.batch));
-  HONE_ASSIGN(const auto provider, runtime::make_provider("cpu", {.threads = arguments.threads}));
-  lab::SessionOptions options;
-  options.autotune = !recipe.train.deterministic;
-  options.precision = recipe.train.precision;
-  HONE_ASSIGN(const auto session, lab::Session::make(program, *provider, options));
-  for (std::size_t f = 0; f < tensors.size(); ++f) {
-    const std::string name = graph::kDataPrefix + program.options.fields[f].name;
-    const auto& inputs = session->plan().graph().inputs();
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (session->plan().graph().value(inputs[i]).name == name)
-        HONE_CHECK(session->plan().write(i, tensors[f]));
-  }
-  for (const runtime::PlanStep& step : session->plan().steps())
-    if (step.reference || step.on_host) fmt::print(stderr, "by reference: {} '{}'\n", step.op, step.name);
-  if (arguments.shows_plan)
-    for (const runtime::PlanStep& step : session->plan().steps())
-      fmt::print(stderr, "{} '{}': {}\n", step.op, step.name, step.implementation);
+  HONE_ASSIGN(const auto provider, runtime::make_provider(arguments.device, {.threads = arguments.threads}));
+  const std::shared_ptr<runtime::Device> device = provider->device();
+  const std::size_t free_before = device->available();
+  HONE_ASSIGN(MeasuredStep step, compile_step(recipe, program, *provider));
+  HONE_CHECK(write_inputs(*step.plan, program, tensors));
   std::vector<double> losses;
   for (int i = 0; i < kComparedSteps; ++i) {
-    HONE_ASSIGN(const lab::StepNumbers numbers, session->step());
-    losses.push_back(numbers.loss);
+    HONE_CHECK(step.plan->run());
+    HONE_ASSIGN(losses.emplace_back(), loss_of(*step.plan));
   }
+  step.taken_bytes = free_before - std::min(free_before, device->available());
+  print_plan(step, arguments.shows_plan);
   HONE_CHECK(write_for_peer(arguments.folder, recipe, program, tensors, losses));
-  return answer_requests(*session);
+  const bool runs_ahead = !device->host_visible();
+  if (!arguments.facts.empty())
+    HONE_CHECK(write_file(arguments.facts, facts_of(step, program, *provider, runs_ahead).dump(1) + "\n"));
+  return answer_requests(*step.plan, runs_ahead);
 }
 
 }  // namespace
 
-// step_bench RECIPE FOLDER [--threads N] [--field NAME=TYPE:EXTENTS[<LIMIT]]… [--set KEY=VALUE]… [--plan]
+// bench_training RECIPE FOLDER [--device NAME] [--threads N] [--field NAME=TYPE:EXTENTS[<LIMIT]]… [--set KEY=VALUE]…
+//   [--facts FILE] [--plan]
 int main(int count, char** words) {
   Arguments arguments;
   for (int i = 1; i < count; ++i) {
@@ -160,6 +278,12 @@ int main(int count, char** words) {
       arguments.set.emplace_back(words[++i]);
     else if (word == "--threads")
       arguments.threads = std::stoi(words[++i]);
+    else if (word == "--device")
+      arguments.device = words[++i];
+    else if (word == "--facts")
+      arguments.facts = words[++i];
+    else if (word.starts_with("--"))
+      return fmt::print(stderr, "bench_training: there is no option {}\n", word), 2;
     else
       (arguments.recipe.empty() ? arguments.recipe : arguments.folder) = word;
   }
