@@ -13,6 +13,7 @@
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
 #include "passes/fuse_attention.h"
+#include "passes/fuse_batch_norm_relu.h"
 #include "passes/fuse_cross_entropy.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
@@ -73,6 +74,10 @@ const std::vector<Pass>& pipeline() {
       // In f32, before what lies between a gradient's operators is converted.
       {"fuse_relu_gradient", "gradients", Numerics::kExact,
        "let the gradient of a normalisation take that of the Relu behind it", fuse_relu_gradient},
+      {"fuse_batch_norm_relu", "gradients", Numerics::kExact,
+       "normalise by a batch's statistics and apply the Relu behind it in one trip, where there is a kernel "
+       "for it",
+       fuse_batch_norm_relu},
       {"fuse_cross_entropy", "gradients", Numerics::kReassociating,
        "compute the gradient of a cross entropy in one trip over the scores, where there is a kernel for it",
        fuse_cross_entropy},

@@ -30,6 +30,7 @@ constexpr std::array kRows = {
     PrecisionRow{"InstanceNormalization", kFollows, {}},
     // Images alone: statistics, scale and bias have ranges of their own and stay f32, the gradients of those, too.
     PrecisionRow{"BatchNormalization", kFollows, {}, 0b1},
+    PrecisionRow{"hone.BatchNormalizationRelu", kFollows, {}, 0b1},
     PrecisionRow{"hone.BatchNormalizationGradient", kFollows, {}, 0b1011},
     PrecisionRow{"hone.LayerNormalizationGradient", kFollows, {}, 0b11},
     PrecisionRow{"hone.CrossEntropyGradient", kFollows, {}, 0b1},

@@ -17,7 +17,8 @@ using graph::Node;
 using graph::ValueId;
 
 bool is_training_batch_norm(const Node& node) {
-  return node.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) != 0;
+  return node.op == "hone.BatchNormalizationRelu" ||
+         (node.op == "BatchNormalization" && node.attributes.integer("training_mode", 0) != 0);
 }
 
 // Running statistics are inputs of a batch normalisation that trains, but its result does not depend on them. They are

@@ -104,7 +104,8 @@ TEST_P(TrainingOnGpu, UpdatesByGradientDescentAgree) {
 // --- normalisations ---
 
 const std::vector<Shape> kBatches = {{5, 6},          {2, 6, 33},    {3, 6, 5, 8},
-                                     {1, 6, 1, 4000}, {2, 70, 4, 3}, {40, 3, 20, 20}};
+                                     {1, 6, 1, 4000}, {2, 70, 4, 3}, {40, 3, 20, 20},
+                                     {3, 64, 5, 7},   {2, 24, 9, 4}, {2, 520, 3, 2}};
 
 TEST_P(TrainingOnGpu, BatchStatisticsAgree) {
   int turn = 0;
@@ -119,6 +120,9 @@ TEST_P(TrainingOnGpu, BatchStatisticsAgree) {
             const Values inputs = {overwritable(b, "x", dtype, shape, last), f32_constant(b, channels),
                                    f32_constant(b, channels, 2), f32_input(b, "m", channels),
                                    f32_input(b, "v", channels)};
+            if (turn % 2 == 0)
+              return plain_outputs(
+                  b, b.add_many("hone.BatchNormalizationRelu", inputs, 3, {{"momentum", 0.7F}}), last);
             return plain_outputs(b,
                                  b.add_many("BatchNormalization", inputs, 3,
                                             {{"training_mode", int64_t{1}}, {"momentum", 0.7F}}),
@@ -178,12 +182,31 @@ TEST_P(TrainingOnGpu, GradientsOfLayerNormalizationAgree) {
     compare(
         [&](GraphBuilder& b) {
           const Values inputs = {overwritable(b, "g", dtype, shape), overwritable(b, "x", dtype, shape),
-                                 typed_constant(b, dtype, deep ? Shape{2, 3} : Shape{shape.back()})};
+                                 typed_constant(b, turn % 2 == 0 ? dtype : DType::kF32,
+                                                deep ? Shape{2, 3} : Shape{shape.back()})};
           return b.add_many("hone.LayerNormalizationGradient", inputs, 3,
                             {{"axis", int64_t{deep ? -2 : -1}}, {"epsilon", 0.1F}});
         },
         2 * tolerance_of(dtype));
   }
+}
+
+// Sums that stay f32, over everything but a matrix's columns and an image's channels.
+TEST_P(TrainingOnGpu, SumsOfNarrowNumbersStayWide) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    compare([&](GraphBuilder& b) -> Values {
+      return {b.add("hone.ReduceSum", {input_of(b, "x", dtype, {300, 40}), ints(b, {0})},
+                    {{"keepdims", int64_t{0}}}),
+              b.add("hone.ReduceSum", {input_of(b, "y", dtype, {7, 129}), ints(b, {1})})};
+    });
+  }
+  for (const DType dtype : kFloats)
+    for (const int64_t channels : {24, 5})
+      compare([&](GraphBuilder& b) -> Values {
+        const ValueId x = overwritable(b, "x", dtype, {3, channels, 9, 7}, true);
+        const char* op = dtype == DType::kF32 ? "ReduceSum" : "hone.ReduceSum";
+        return {b.add(op, {x, ints(b, {0, 2, 3})}, {{"keepdims", int64_t{0}}})};
+      });
 }
 
 // --- pooling ---
@@ -296,7 +319,9 @@ TEST_P(TrainingOnGpu, LossesOfClassificationAgree) {
               if (form == 1) attributes.set("ignore_index", int64_t{-1});
               Values inputs = {input_of(b, "x", dtype, shape), input_of(b, "t", DType::kI64, targets)};
               if (form == 2) inputs.push_back(f32_constant(b, {shape[1]}));
-              const char* op = form == 2 ? "NegativeLogLikelihoodLoss" : "SoftmaxCrossEntropyLoss";
+              const char* op = form == 2       ? "NegativeLogLikelihoodLoss"
+                               : turn % 2 == 0 ? "hone.SoftmaxCrossEntropyLoss"  // whose results are f32
+                                               : "SoftmaxCrossEntropyLoss";
               if (form == 1) return b.add_many(op, inputs, 2, attributes);
               return {b.add(op, inputs, attributes)};
             },
@@ -321,7 +346,7 @@ TEST_P(TrainingOnGpu, GradientsOfLossesAgree) {
         [&](GraphBuilder& b) -> Values {
           return {b.add("hone.CrossEntropyGradient",
                         {overwritable(b, "x", dtype, shape), input_of(b, "t", DType::kI64, one_each),
-                         input_of(b, "f", dtype, one_each)})};
+                         input_of(b, "f", turn % 2 == 0 ? dtype : DType::kF32, one_each)})};
         },
         wanted);
   }

@@ -28,7 +28,8 @@ Status expect_per_channel(const InferContext& context, std::size_t i) {
 Status infer_batch_normalization(InferContext& context) {
   HONE_CHECK(expect_float(context));
   for (std::size_t i = 1; i < 5; ++i) HONE_CHECK(expect_per_channel(context, i));
-  const bool training = context.attributes().integer("training_mode", 0) != 0;
+  const bool training = context.node().op == "hone.BatchNormalizationRelu" ||
+                        context.attributes().integer("training_mode", 0) != 0;
   if (!training && context.output_count() > 1) {
     return context.error("has running statistics as outputs, but training_mode is 0");
   }
@@ -129,6 +130,17 @@ void add_normalization_ops(OpTable& table) {
        .flops = batch_normalization_flops,
        .layouts = LayoutRule::kKept,
        .summary = "normalization by running (inference) or batch statistics (training) of each channel"});
+  table.add({.name = "hone.BatchNormalizationRelu",
+             .op_class = OpClass::kNormalization,
+             .min_inputs = 5,
+             .max_inputs = 5,
+             .min_outputs = 1,
+             .max_outputs = 3,
+             .attributes = {{"epsilon", kFloat}, {"momentum", kFloat}},
+             .infer = infer_batch_normalization,
+             .flops = infer::per_input<7>,
+             .layouts = LayoutRule::kKept,
+             .summary = "BatchNormalization in training, and a Relu of its result"});
   // Mean and variance again (4), two sums over g (3), then the result (5).
   table.add(
       {.name = "hone.BatchNormalizationGradient",

@@ -35,75 +35,96 @@ HONE_FUNCTION HoneState hone_join(HoneState a, HoneState b) {
 }
 )cuda";
 
-// A thread sums differences to the first element that it meets, so that a large mean costs no digits.
+// A thread sums differences to the first element that it meets, so that a large mean costs no digits. With channels last it has
+// so many neighbouring channels as a load holds, else a load is of one channel.
 constexpr std::string_view kStatisticsKernel = R"cuda(
+typedef HoneVector<HoneElement, kLanes> HoneWide;
+
 extern "C" __global__ void __launch_bounds__(256, 1) hone_batch_statistics(const HoneElement* x, const HoneElement* gradient,
     const HoneElement* passed, float* partial) {
-  typedef HoneVector<HoneElement, kLanes> Wide;
-  const int channel = (int)(blockIdx.x * kX + threadIdx.x);
+  const int group = (int)(blockIdx.x * kX + threadIdx.x);
   const hone_i64 begin = kLoads * (hone_i64)blockIdx.y / kParts, end = kLoads * ((hone_i64)blockIdx.y + 1) / kParts;
-  float first = 0.0f, sum = 0.0f, squares = 0.0f, flow = 0.0f, product = 0.0f;
+  float first[kOwn] = {}, sum[kOwn] = {}, squares[kOwn] = {}, flow[kOwn] = {}, product[kOwn] = {};
   int loads = 0;
-  if (channel < kChannels) {
-    if (begin + (hone_i64)threadIdx.y < end) first = HoneForm::held(x[hone_at(begin + threadIdx.y, channel)]);
+  if (group < kGroups) {
+    if (begin + (hone_i64)threadIdx.y < end) {
+      const HoneWide xs = *(const HoneWide*)(x + hone_at(begin + threadIdx.y, group));
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) first[i] = HoneForm::held(xs.at[i]);
+    }
 #pragma unroll 4
     for (hone_i64 e = begin + threadIdx.y; e < end; e += kY) {
-      const hone_i64 at = hone_at(e, channel);
-      const Wide xs = *(const Wide*)(x + at);
-      Wide gs = {}, ps = {};
-      if (kGradient) gs = *(const Wide*)(gradient + at);
-      if (kRelu) ps = *(const Wide*)(passed + at);
+      const hone_i64 at = hone_at(e, group);
+      const HoneWide xs = *(const HoneWide*)(x + at);
+      HoneWide gs = {}, ps = {};
+      if (kGradient) gs = *(const HoneWide*)(gradient + at);
+      if (kRelu) ps = *(const HoneWide*)(passed + at);
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
-        const float d = HoneForm::held(xs.at[i]) - first;
-        sum += d;
-        squares += d * d;
+        const int own = i % kOwn;
+        const float d = HoneForm::held(xs.at[i]) - first[own];
+        sum[own] += d;
+        squares[own] = fma(d, d, squares[own]);
         if (kGradient) {
           const float g = !kRelu || HoneForm::held(ps.at[i]) > 0.0f ? HoneForm::held(gs.at[i]) : 0.0f;
-          flow += g;
-          product += g * d;
+          flow[own] += g;
+          product[own] = fma(g, d, product[own]);
         }
       }
       ++loads;
     }
   }
-  HoneState own = {};
-  if (loads > 0) {
-    own.count = (float)loads * kLanes;
-    const float mean = sum / own.count;
-    own.mean = first + mean;
-    own.squares = squares - sum * mean;
-    if (own.squares < 0.0f) own.squares = 0.0f;
-    own.flow = flow;
-    own.product = product - mean * flow;
+  __shared__ HoneState states[kY][kX * kOwn];
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    HoneState own = {};
+    if (loads > 0) {
+      own.count = (float)loads * (kLanes / kOwn);
+      const float mean = sum[i] / own.count;
+      own.mean = first[i] + mean;
+      own.squares = squares[i] - sum[i] * mean;
+      if (own.squares < 0.0f) own.squares = 0.0f;
+      own.flow = flow[i];
+      own.product = product[i] - mean * flow[i];
+    }
+    states[threadIdx.y][threadIdx.x + i * kX] = own;
   }
-  __shared__ HoneState states[kY][kX];
-  states[threadIdx.y][threadIdx.x] = own;
   for (int half = kY / 2; half > 0; half /= 2) {
     __syncthreads();
-    if ((int)threadIdx.y < half)
-      states[threadIdx.y][threadIdx.x] =
-          hone_join(states[threadIdx.y][threadIdx.x], states[threadIdx.y + half][threadIdx.x]);
+    if ((int)threadIdx.y < half) {
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        const int at = (int)threadIdx.x + i * kX;
+        states[threadIdx.y][at] = hone_join(states[threadIdx.y][at], states[threadIdx.y + half][at]);
+      }
+    }
   }
-  if (threadIdx.y != 0 || channel >= kChannels) return;
-  own = states[0][threadIdx.x];
-  float* const to = partial + (hone_i64)blockIdx.y * kFields * kChannels + channel;
-  to[0] = own.count;
-  to[kChannels] = own.mean;
-  to[2 * kChannels] = own.squares;
-  if (kGradient) {
-    to[3 * kChannels] = own.flow;
-    to[4 * kChannels] = own.product;
+  if (threadIdx.y != 0 || group >= kGroups) return;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const HoneState own = states[0][threadIdx.x + i * kX];
+    float* const to = partial + (hone_i64)blockIdx.y * kFields * kChannels + group * kOwn + i;
+    to[0] = own.count;
+    to[kChannels] = own.mean;
+    to[2 * kChannels] = own.squares;
+    if (kGradient) {
+      to[3 * kChannels] = own.flow;
+      to[4 * kChannels] = own.product;
+    }
   }
 }
 )cuda";
 
-// A warp a channel.
+// A row of 32 threads has neighbouring channels, each row every so many parts.
 constexpr std::string_view kJoinStatistics = R"cuda(
-HONE_FUNCTION HoneState hone_whole(const float* partial, int channel) {
+extern "C" __global__ void __launch_bounds__(512, 1) hone_join_statistics(const float* partial, const float* scale,
+    const float* mean, const float* variance, float* next_mean, float* next_variance, float* dscale, float* dbias,
+    float* coefficients) {
+  const int channel = (int)(blockIdx.x * 32 + threadIdx.x);
   HoneState all = {};
   if (channel < kChannels) {
-    for (int part = (int)(threadIdx.x % 32); part < kParts; part += 32) {
+#pragma unroll 4
+    for (int part = (int)threadIdx.y; part < kParts; part += 16) {
       const float* const from = partial + (hone_i64)part * kFields * kChannels + channel;
       HoneState next = {};
       next.count = from[0];
@@ -116,25 +137,16 @@ HONE_FUNCTION HoneState hone_whole(const float* partial, int channel) {
       all = hone_join(all, next);
     }
   }
-#pragma unroll
-  for (int mask = 16; mask > 0; mask >>= 1) {
-    HoneState other;
-    other.count = __shfl_xor_sync(0xffffffffu, all.count, mask);
-    other.mean = __shfl_xor_sync(0xffffffffu, all.mean, mask);
-    other.squares = __shfl_xor_sync(0xffffffffu, all.squares, mask);
-    other.flow = __shfl_xor_sync(0xffffffffu, all.flow, mask);
-    other.product = __shfl_xor_sync(0xffffffffu, all.product, mask);
-    all = hone_join(all, other);
+  __shared__ HoneState states[16][32];
+  states[threadIdx.y][threadIdx.x] = all;
+  for (int half = 8; half > 0; half /= 2) {
+    __syncthreads();
+    if ((int)threadIdx.y < half)
+      states[threadIdx.y][threadIdx.x] =
+          hone_join(states[threadIdx.y][threadIdx.x], states[threadIdx.y + half][threadIdx.x]);
   }
-  return all;
-}
-
-extern "C" __global__ void __launch_bounds__(256, 1) hone_join_statistics(const float* partial, const float* scale,
-    const float* mean, const float* variance, float* next_mean, float* next_variance, float* dscale, float* dbias,
-    float* coefficients) {
-  const int channel = (int)(blockIdx.x * 8 + threadIdx.x / 32);
-  const HoneState all = hone_whole(partial, channel);
-  if (threadIdx.x % 32 != 0 || channel >= kChannels) return;
+  if (threadIdx.y != 0 || channel >= kChannels) return;
+  all = states[0][threadIdx.x];
   const float own_variance = all.squares / kCount;
   const float inverse = 1.0f / sqrt(own_variance + kEpsilon);
   coefficients[channel] = all.mean;
@@ -151,37 +163,86 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_join_statistics(const 
 }
 )cuda";
 
+// With channels last: a thread keeps its channels' numbers in registers over many rows, some of which it reads before it writes
+// any, which may be over what it reads.
+constexpr std::string_view kElementsKernel = R"cuda(
+extern "C" __global__ void __launch_bounds__(256, 1) hone_batch_elements(const HoneElement* x, const HoneElement* gradient,
+    const HoneElement* passed, const float* coefficients, const float* bias, HoneElement* out) {
+  const int group = (int)(blockIdx.x * kX + threadIdx.x);
+  if (group >= kGroups) return;
+  float mean[kOwn], factor[kOwn], even[kOwn], along[kOwn];
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int channel = group * kOwn + i;
+    mean[i] = coefficients[channel];
+    factor[i] = coefficients[kRow + channel];
+    even[i] = kGradient ? coefficients[2 * kRow + channel] : bias[channel];
+    along[i] = kGradient ? coefficients[3 * kRow + channel] : 0.0f;
+  }
+  const hone_i64 step = (hone_i64)kY * gridDim.y;
+  for (hone_i64 e = (hone_i64)blockIdx.y * kY + threadIdx.y; e < kLoads; e += step * kAtOnce) {
+    HoneWide xs[kAtOnce] = {}, gs[kAtOnce] = {}, ps[kAtOnce] = {};
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (e + k * step >= kLoads) break;
+      const hone_i64 at = hone_at(e + k * step, group);
+      xs[k] = *(const HoneWide*)(x + at);
+      if (kGradient) gs[k] = *(const HoneWide*)(gradient + at);
+      if (kRelu) ps[k] = *(const HoneWide*)(passed + at);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      if (e + k * step >= kLoads) break;
+      HoneWide to;
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i) {
+        const float d = HoneForm::held(xs[k].at[i]) - mean[i];
+        const float g = !kRelu || HoneForm::held(ps[k].at[i]) > 0.0f ? HoneForm::held(gs[k].at[i]) : 0.0f;
+        const float y = kGradient ? (g - even[i] - d * along[i]) * factor[i] : d * factor[i] + even[i];
+        to.at[i] = HoneForm::stored(kClips && y < 0.0f ? 0.0f : y);
+      }
+      *(HoneWide*)(out + hone_at(e + k * step, group)) = to;
+    }
+  }
+}
+)cuda";
+
+constexpr int64_t kAtOnce = 4;  // rows that a thread of kElementsKernel reads before it writes
+constexpr int64_t kMostElementBlocks = 132 * 16;
+
 struct StatisticsPlan {
-  int64_t x = 1, y = kStatisticsThreads;  // threads of a block: channels, and loads of each
+  int64_t x = 1, y = kStatisticsThreads;  // threads of a block: groups of channels, and loads of each
   int64_t lanes = 1;                      // elements of one load
-  int64_t loads = 1;                      // of a channel
+  int64_t own = 1;                        // channels of a group
+  int64_t groups = 1;
+  int64_t loads = 1;  // of a group
   int64_t blocks = 1, parts = 1;
 };
 
 StatisticsPlan statistics_plan(const BatchNormProgram& program) {
   StatisticsPlan plan;
   const auto element = static_cast<int64_t>(dtype_size(program.dtype));
-  if (program.channels_last) {
-    plan.x =
-        static_cast<int64_t>(std::min<uint64_t>(32, std::bit_ceil(static_cast<uint64_t>(program.channels))));
-    plan.y = kStatisticsThreads / plan.x;
-  } else {
-    while (plan.lanes * 2 * element <= 16 && program.positions % (plan.lanes * 2) == 0) plan.lanes *= 2;
-  }
-  plan.loads = program.batch * program.positions / plan.lanes;
-  plan.blocks = (program.channels + plan.x - 1) / plan.x;
+  const int64_t neighbours = program.channels_last ? program.channels : program.positions;
+  while (plan.lanes * 2 * element <= 16 && neighbours % (plan.lanes * 2) == 0) plan.lanes *= 2;
+  plan.own = program.channels_last ? plan.lanes : 1;
+  plan.groups = program.channels / plan.own;
+  if (program.channels_last)
+    plan.x = static_cast<int64_t>(std::min<uint64_t>(32, std::bit_ceil(static_cast<uint64_t>(plan.groups))));
+  plan.y = kStatisticsThreads / plan.x;
+  plan.loads = program.batch * program.positions * plan.own / plan.lanes;
+  plan.blocks = (plan.groups + plan.x - 1) / plan.x;
   const int64_t wanted = (kWantedStatisticsBlocks + plan.blocks - 1) / plan.blocks;
   plan.parts = std::clamp<int64_t>(std::min(wanted, plan.loads / (plan.y * kLeastLoadsOfThread)), 1,
                                    kMostStatisticsParts);
   return plan;
 }
 
-// Where load `e` of a channel begins.
+// Where load `e` of a group of channels begins.
 std::string load_place(const BatchNormProgram& program, const StatisticsPlan& plan) {
   if (program.channels_last)
     return fmt::format(
-        "HONE_FUNCTION hone_i64 hone_at(hone_i64 e, int channel) {{ return e * {}LL + channel; }}\n",
-        program.channels);
+        "HONE_FUNCTION hone_i64 hone_at(hone_i64 e, int group) {{ return e * {}LL + group * {}; }}\n",
+        program.channels, plan.own);
   const int64_t of_plane = program.positions / plan.lanes;
   return fmt::format(
       "HONE_FUNCTION hone_i64 hone_at(hone_i64 e, int channel) {{\n  return (e / {0}LL * {1}LL + channel) * "
@@ -211,24 +272,33 @@ Result<BatchNormKernels> generate_batch_norm(const BatchNormProgram& program) {
   kernels.parts = plan.parts;
   kernels.threads_x = static_cast<int>(plan.x);
   kernels.threads_y = static_cast<int>(plan.y);
-  kernels.join_blocks = (program.channels + 7) / 8;
+  kernels.join_blocks = (program.channels + 31) / 32;
+  if (program.channels_last) {
+    const int64_t rows = (plan.loads + plan.y * kAtOnce - 1) / (plan.y * kAtOnce);
+    kernels.element_rows = std::clamp<int64_t>(kMostElementBlocks / plan.blocks, 1, rows);
+  }
   kernels.partial_bytes = static_cast<std::size_t>(plan.parts * fields * program.channels) * 4;
   kernels.coefficients = program.gradient ? 4 : 2;
   kernels.coefficient_bytes = coefficient_row(program) * 4;
   std::string text(kBasePrelude);
   text += fmt::format(
       "typedef {} HoneElement;\ntypedef {} HoneForm;\nconstexpr hone_i64 kLoads = {}, kRow = {};\n"
-      "constexpr int kX = {}, kY = {}, kLanes = {}, kParts = {}, kChannels = {}, kFields = {};\n"
-      "constexpr bool kGradient = {}, kRelu = {};\nconstexpr float kCount = {}.0f;\nconstexpr float kEpsilon "
+      "constexpr int kX = {}, kY = {}, kLanes = {}, kOwn = {}, kGroups = {}, kParts = {}, kChannels = {}, "
+      "kFields "
+      "= {}, kAtOnce = {};\n"
+      "constexpr bool kGradient = {}, kRelu = {}, kClips = {};\nconstexpr float kCount = {}.0f;\nconstexpr "
+      "float kEpsilon "
       "= {:a}f;\n"
       "constexpr float kMomentum = {:a}f;\n",
       element_memory(program.dtype), element_form(program.dtype), plan.loads, coefficient_row(program),
-      plan.x, plan.y, plan.lanes, plan.parts, program.channels, fields, program.gradient, program.relu, count,
+      plan.x, plan.y, plan.lanes, plan.own, plan.groups, plan.parts, program.channels, fields, kAtOnce,
+      program.gradient, program.gradient && program.relu, !program.gradient && program.relu, count,
       static_cast<double>(program.epsilon), static_cast<double>(program.momentum));
   text += load_place(program, plan);
   text += kStateText;
   text += kStatisticsKernel;
   text += kJoinStatistics;
+  if (program.channels_last) text += kElementsKernel;
   kernels.source = {.name = "batch_norm.cu", .text = std::move(text), .options = {"--fmad=false"}};
   return kernels;
 }
@@ -254,7 +324,8 @@ PointwiseProgram batch_norm_elements(const BatchNormProgram& program) {
   if (!program.gradient) {
     const int x = of_image(), mean = of_channel(), factor = of_channel(), bias = of_channel();
     const int scaled = elements.apply(Op::kMul, elements.apply(Op::kSub, x, mean), factor);
-    elements.output(elements.apply(Op::kAdd, scaled, bias), program.dtype);
+    const int moved = elements.apply(Op::kAdd, scaled, bias);
+    elements.output(program.relu ? elements.apply(Op::kRelu, moved) : moved, program.dtype);
     return elements;
   }
   int flow = of_image();

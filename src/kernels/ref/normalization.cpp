@@ -49,7 +49,8 @@ Moments channel_moments(const Wide& x, int64_t batch, int64_t channels, int64_t 
 Result<std::vector<Tensor>> batch_normalization(const RefCall& call) {
   HONE_CHECK(expect_channels(call, 1, 5));
   const Tensor& tensor = call.inputs[0];
-  const bool training = call.attributes.integer("training_mode", 0) != 0;
+  const bool relu = call.op == "hone.BatchNormalizationRelu";
+  const bool training = relu || call.attributes.integer("training_mode", 0) != 0;
   const double epsilon = call.attributes.real("epsilon", 1e-5F);
   const double momentum = call.attributes.real("momentum", 0.9F);
   const int64_t batch = tensor.shape()[0];
@@ -69,7 +70,10 @@ Result<std::vector<Tensor>> batch_normalization(const RefCall& call) {
     const double factor = scale[i] / std::sqrt(used.variance + epsilon);
     for (int64_t n = 0; n < batch; ++n) {
       double* row = x.data() + (n * channels + c) * plane;
-      for (int64_t k = 0; k < plane; ++k) row[k] = (row[k] - used.mean) * factor + bias[i];
+      for (int64_t k = 0; k < plane; ++k) {
+        row[k] = (row[k] - used.mean) * factor + bias[i];
+        if (relu && row[k] < 0) row[k] = 0;
+      }
     }
   }
   std::vector<Tensor> outputs{rounded(tensor.dtype(), tensor.shape(), std::move(x))};
@@ -280,6 +284,7 @@ Result<std::vector<Tensor>> layer_normalization_gradient(const RefCall& call) {
 
 void add_normalization_kernels(RefTable& table) {
   table.add("BatchNormalization", batch_normalization);
+  table.add("hone.BatchNormalizationRelu", batch_normalization);
   table.add("InstanceNormalization", group_normalization);
   table.add("GroupNormalization", group_normalization);
   table.add("LayerNormalization", layer_normalization);

@@ -51,8 +51,9 @@ constexpr GpuParameter kPartialSums{GpuParameter::Kind::kScratch, 0};
 bool add_statistics(const gpu::BatchNormKernels& kernels, const std::array<GpuParameter, 3>& images,
                     GpuParameter scale, const std::array<GpuParameter, 6>& joined, GpuLaunches& launches) {
   auto shape = line_of_blocks(kernels.blocks, kernels.threads_x);
-  const auto joining = line_of_blocks(kernels.join_blocks, 256);
+  auto joining = line_of_blocks(kernels.join_blocks, 32);
   if (!shape || !joining) return false;
+  joining->block[1] = 16;
   shape->grid[1] = static_cast<unsigned>(kernels.parts);
   shape->block[1] = static_cast<unsigned>(kernels.threads_y);
   launches.scratch_bytes = scratch_of(kernels);
@@ -62,6 +63,21 @@ bool add_statistics(const gpu::BatchNormKernels& kernels, const std::array<GpuPa
   parameters.insert(parameters.end(), joined.begin(), joined.end());
   parameters.push_back(coefficient(kernels, 0));
   launches.launches.push_back({kernels.source, gpu::kJoinStatisticsEntry, *joining, std::move(parameters)});
+  return true;
+}
+
+// With channels last: `images` as the first kernel has them.
+bool add_rows(const gpu::BatchNormKernels& kernels, const std::array<GpuParameter, 3>& images,
+              GpuParameter bias, GpuLaunches& launches) {
+  auto shape = line_of_blocks(kernels.blocks, kernels.threads_x);
+  if (!shape) return false;
+  shape->grid[1] = static_cast<unsigned>(kernels.element_rows);
+  shape->block[1] = static_cast<unsigned>(kernels.threads_y);
+  launches.launches.push_back(
+      {kernels.source,
+       gpu::kBatchElementsEntry,
+       *shape,
+       {images[0], images[1], images[2], coefficient(kernels, 0), bias, output_parameter(0)}});
   return true;
 }
 
@@ -83,25 +99,28 @@ bool add_elements(const gpu::BatchNormProgram& program, std::vector<GpuParameter
 void lower_training_batch_norm(const LowerContext& context, const GpuKernels& kernels,
                                std::vector<Candidate>& found) {
   const graph::Node& node = context.node;
-  const auto program = batch_program(context, 0);
+  auto program = batch_program(context, 0);
   if (!program || node.inputs.size() != 5 || context.in(0).text() != context.out().text()) return;
   for (std::size_t i = 1; i < 5; ++i)
     if (!context.has(i) || !is_f32_a_channel(context.in(i), program->channels)) return;
+  program->relu = node.op == "hone.BatchNormalizationRelu";
   const auto generated = gpu::generate_batch_norm(*program);
   if (!generated.ok()) return;
   GpuLaunches launches{.implementation = "hone batch norm (CUDA)", .in_place = 0};
+  const std::array<GpuParameter, 3> images = {input_parameter(0), kNoStatistic, kNoStatistic};
   const auto running = [&](std::size_t i) { return node.has_output(i) ? output_parameter(i) : kNoStatistic; };
   const std::array<GpuParameter, 6> joined = {input_parameter(3), input_parameter(4), running(1),
                                               running(2),         kNoStatistic,       kNoStatistic};
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
     if (node.has_output(i)) launches.more_in_place.emplace_back(i, i + 2);
-  if (!add_statistics(*generated, {input_parameter(0), kNoStatistic, kNoStatistic}, input_parameter(1),
-                      joined, launches) ||
-      !add_elements(
-          *program,
-          {input_parameter(0), coefficient(*generated, 0), coefficient(*generated, 1), input_parameter(2)},
-          launches))
-    return;
+  if (!add_statistics(*generated, images, input_parameter(1), joined, launches)) return;
+  const bool added = generated->element_rows > 0
+                         ? add_rows(*generated, images, input_parameter(2), launches)
+                         : add_elements(*program,
+                                        {input_parameter(0), coefficient(*generated, 0),
+                                         coefficient(*generated, 1), input_parameter(2)},
+                                        launches);
+  if (!added) return;
   offer_launches(kernels, "hone batch norm", std::move(launches), found);
 }
 
@@ -124,12 +143,13 @@ void lower_batch_norm_gradient(const LowerContext& context, const GpuKernels& ke
   const GpuParameter passed = program->relu ? input_parameter(3) : kNoStatistic;
   const std::array<GpuParameter, 6> joined = {kNoStatistic, kNoStatistic,        kNoStatistic,
                                               kNoStatistic, output_parameter(1), output_parameter(2)};
+  const std::array<GpuParameter, 3> images = {input_parameter(1), input_parameter(0), passed};
   std::vector<GpuParameter> inputs = {input_parameter(0), input_parameter(1)};
   if (program->relu) inputs.push_back(passed);
   for (int64_t row = 0; row < generated->coefficients; ++row) inputs.push_back(coefficient(*generated, row));
-  if (!add_statistics(*generated, {input_parameter(1), input_parameter(0), passed}, input_parameter(2),
-                      joined, launches) ||
-      !add_elements(*program, std::move(inputs), launches))
+  if (!add_statistics(*generated, images, input_parameter(2), joined, launches)) return;
+  if (!(generated->element_rows > 0 ? add_rows(*generated, images, kNoStatistic, launches)
+                                    : add_elements(*program, std::move(inputs), launches)))
     return;
   offer_launches(kernels, "hone batch norm gradient", std::move(launches), found);
 }
@@ -137,7 +157,8 @@ void lower_batch_norm_gradient(const LowerContext& context, const GpuKernels& ke
 }  // namespace
 
 void lower_batch_norm(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
-  if (context.node.op == "BatchNormalization" && context.node.attributes.integer("training_mode", 0) != 0)
+  if ((context.node.op == "BatchNormalization" && context.node.attributes.integer("training_mode", 0) != 0) ||
+      context.node.op == "hone.BatchNormalizationRelu")
     lower_training_batch_norm(context, kernels, found);
   if (context.node.op == "hone.BatchNormalizationGradient")
     lower_batch_norm_gradient(context, kernels, found);
