@@ -31,7 +31,7 @@ HONE_FUNCTION Wide hone_load(const HoneElement* row, int vector) {
   return wide;
 }
 
-extern "C" __global__ void __launch_bounds__(kBlock, kBlock < 512 ? 512 / kBlock : 1) hone_layer_norm_gradient(const HoneElement* gradient,
+extern "C" __global__ void __launch_bounds__(kBlock, kResident) hone_layer_norm_gradient(const HoneElement* gradient,
     const HoneElement* x, const HoneElement* scale, HoneElement* dx, float* partial) {
   float sums[2][kVectors * kLanes];  // of scale and bias
 #pragma unroll
@@ -145,6 +145,8 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
   kernels.threads_x = static_cast<int>(std::max<uint64_t>(wanted, 32));
   kernels.threads_y = kernels.threads_x == 32 ? 8 : 1;
   const int block = kernels.threads_x * kernels.threads_y;
+  // Two blocks of 256 threads leave 128 registers a thread, which do for bf16; other types would spill.
+  const int resident = program.dtype == DType::kBF16 ? std::max(512 / block, 1) : 1;
   const int64_t a_turn = kernels.threads_x * lanes;
   kernels.blocks = std::min((program.rows + kernels.threads_y - 1) / kernels.threads_y,
                             kMostGradientWarps * 32 / std::max(block, 128));
@@ -155,10 +157,10 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
       "typedef {} HoneElement;\ntypedef {} HoneForm;\nconstexpr hone_i64 kRows = {}, kParts = {};\n"
       "constexpr int kColumns = {}, kThreads = {}, kRowsOfBlock = {}, kVectors = {}, kLanes = {}, kBlock = "
       "{};\n"
-      "constexpr float kEpsilon = {:a}f;\n",
+      "constexpr int kResident = {};\nconstexpr float kEpsilon = {:a}f;\n",
       element_memory(program.dtype), element_form(program.dtype), program.rows, kernels.blocks,
       program.columns, kernels.threads_x, kernels.threads_y, (program.columns + a_turn - 1) / a_turn, lanes,
-      block, static_cast<double>(program.epsilon));
+      block, resident, static_cast<double>(program.epsilon));
   text += kRowReductions;
   text += kLayerNormGradientKernel;
   kernels.source = {.name = "layer_norm_gradient.cu", .text = std::move(text), .options = {"--fmad=false"}};
