@@ -222,7 +222,12 @@ TEST_P(TrainingOnGpu, GradientsOfPoolingAgree) {
        {1, 3, 8, 7},
        {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
       {{2, 4, 9, 7}, {2, 4, 7, 3}, {{"kernel_shape", Ints{3, 3}}, {"dilations", Ints{1, 2}}}},
-      {{1, 2, 11, 11}, {1, 2, 4, 4}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{3, 3}}}}};
+      {{1, 2, 11, 11}, {1, 2, 4, 4}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{3, 3}}}},
+      {{2, 8, 13, 14},
+       {2, 8, 7, 7},
+       {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 16, 9, 6}, {1, 16, 9, 6}, {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 2, 8, 8}, {1, 2, 4, 4}, {{"kernel_shape", Ints{5, 5}}}}};
   for (const Pool& pool : pools) {
     for (const bool last : {false, true}) {
       const DType dtype = kFloats[pool.in[1] % 3];
@@ -239,6 +244,13 @@ TEST_P(TrainingOnGpu, GradientsOfPoolingAgree) {
                                    {overwritable(b, "g", dtype, pool.out, last), image}, pool.attributes));
           },
           tolerance_of(dtype));
+      // The logarithm of what is negative is no number, and the largest; the first of them gets all.
+      compare([&](GraphBuilder& b) {
+        const ValueId x = b.add("Log", {f32_input(b, "x", pool.in)});
+        const ValueId image = last ? reorder(b, x, "channels_last") : x;
+        const ValueId g = overwritable(b, "g", DType::kF32, pool.out, last);
+        return result(b, b.add("hone.MaxPoolGradient", {g, image}, pool.attributes));
+      });
       for (const int64_t counts : {0, 1}) {
         Attributes attributes = pool.attributes;
         attributes.set("count_include_pad", counts);
@@ -301,8 +313,8 @@ TEST_P(TrainingOnGpu, ConvolutionsByComputedWeightsAgree) {
 
 TEST_P(TrainingOnGpu, LossesOfClassificationAgree) {
   int turn = 0;
-  for (const Shape& shape :
-       {Shape{7, 10}, Shape{3, 1000}, Shape{2, 20000}, Shape{2, 5, 9, 7}, Shape{3, 40, 300}}) {
+  for (const Shape& shape : {Shape{7, 10}, Shape{3, 1000}, Shape{5, 1003}, Shape{2, 20000}, Shape{2, 5, 9, 7},
+                             Shape{5, 259}, Shape{3, 40, 300}}) {
     Shape targets = shape;
     targets.erase(targets.begin() + 1);
     for (const char* reduction : {"mean", "sum", "none"}) {
@@ -333,7 +345,8 @@ TEST_P(TrainingOnGpu, LossesOfClassificationAgree) {
 
 TEST_P(TrainingOnGpu, GradientsOfLossesAgree) {
   int turn = 0;
-  for (const Shape& shape : {Shape{7, 10}, Shape{3, 1000}, Shape{2, 20000}, Shape{2, 5, 9, 7}}) {
+  for (const Shape& shape :
+       {Shape{7, 10}, Shape{3, 1000}, Shape{5, 1003}, Shape{2, 20000}, Shape{2, 5, 9, 7}, Shape{5, 259}}) {
     Shape one_each = shape;
     one_each[1] = 1;
     CompareOptions wanted = options(1e-5);

@@ -13,76 +13,116 @@
 namespace hone::kernels::gpu {
 namespace {
 
-constexpr int64_t kMostGradientBlocks = 528;  // four for each multiprocessor of the largest GPUs
+constexpr int64_t kMostGradientWarps = 2112;  // sixteen for each multiprocessor of the largest GPUs
 
-// All threads of a block that waits at barriers have the same rows.
+// All threads of a block that waits at barriers have the same rows. What is loaded stays as it lies in memory, which takes
+// half the registers for halves, and is converted again where it is needed.
 constexpr std::string_view kLayerNormGradientKernel = R"cuda(
+typedef HoneVector<HoneElement, kLanes> Wide;
+typedef HoneVector<HoneScale, kLanes> WideScale;
 HONE_FUNCTION float hone_sum_of_row(float x) { return hone_over_row(x, HoneSum()); }
-
-extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_layer_norm_gradient(const HoneElement* gradient,
-    const HoneElement* x, const HoneScale* scale, HoneElement* dx, float* partial) {
-  float dscale[kEach], dbias[kEach];
+HONE_FUNCTION int hone_column(int vector) { return (vector * kThreads + (int)threadIdx.x) * kLanes; }
+HONE_FUNCTION bool hone_inside(int vector) { return (vector + 1) * kThreads * kLanes <= kColumns || hone_column(vector) < kColumns; }
+// What a thread has of a row; zeros beyond its end.
+template <typename Wide, typename Memory> HONE_FUNCTION Wide hone_load(const Memory* row, int vector) {
+  Wide wide;
 #pragma unroll
-  for (int i = 0; i < kEach; ++i) dscale[i] = dbias[i] = 0.0f;
-  const hone_i64 part = (hone_i64)blockIdx.x * blockDim.y + threadIdx.y;
-  for (hone_i64 row = part; row < kRows; row += kParts) {
-    float v[kEach], g[kEach];
+  for (int i = 0; i < kLanes; ++i) wide.at[i] = 0;
+  if (hone_inside(vector)) wide = *(const Wide*)(row + hone_column(vector));
+  return wide;
+}
+
+extern "C" __global__ void __launch_bounds__(kBlock, kResident) hone_layer_norm_gradient(const HoneElement* gradient,
+    const HoneElement* x, const HoneScale* scale, HoneElement* dx, float* partial) {
+  float sums[2][kVectors * kLanes];  // of scale and bias
+#pragma unroll
+  for (int i = 0; i < kVectors * kLanes; ++i) sums[0][i] = sums[1][i] = 0.0f;
+  for (hone_i64 row = (hone_i64)blockIdx.x * kRowsOfBlock + threadIdx.y; row < kRows; row += kParts * kRowsOfBlock) {
+    Wide xs[kVectors], gs[kVectors];
     float sum = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const int at = i * kThreads + (int)threadIdx.x;
-      v[i] = at < kColumns ? HoneForm::held(x[row * kColumns + at]) : 0.0f;
-      g[i] = at < kColumns ? HoneForm::held(gradient[row * kColumns + at]) : 0.0f;
-      sum += v[i];
-    }
+    for (int v = 0; v < kVectors; ++v) xs[v] = hone_load<Wide>(x + row * kColumns, v);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) gs[v] = hone_load<Wide>(gradient + row * kColumns, v);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) sum += HoneForm::held(xs[v].at[i]);
     const float mean = hone_sum_of_row(sum) / kColumns;
     float squares = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      v[i] = i * kThreads + (int)threadIdx.x < kColumns ? v[i] - mean : 0.0f;
-      squares += v[i] * v[i];
-    }
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        const float d = hone_inside(v) ? HoneForm::held(xs[v].at[i]) - mean : 0.0f;
+        squares += d * d;
+      }
     const float inverse = 1.0f / sqrt(hone_sum_of_row(squares) / kColumns + kEpsilon);
     float along = 0.0f, across = 0.0f;
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const int at = i * kThreads + (int)threadIdx.x;
-      v[i] *= inverse;
-      dscale[i] += g[i] * v[i];
-      dbias[i] += g[i];
-      g[i] *= at < kColumns ? HoneScaleForm::held(scale[at]) : 0.0f;
-      along += g[i];
-      across += g[i] * v[i];
-    }
-    along = hone_sum_of_row(along) / kColumns;
-    across = hone_sum_of_row(across) / kColumns;
+    for (int v = 0; v < kVectors; ++v) {
+      const WideScale scales = hone_load<WideScale>(scale, v);
 #pragma unroll
-    for (int i = 0; i < kEach; ++i) {
-      const int at = i * kThreads + (int)threadIdx.x;
-      if (at < kColumns) dx[row * kColumns + at] = HoneForm::stored(inverse * (g[i] - along - v[i] * across));
+      for (int i = 0; i < kLanes; ++i) {
+        const float normal = (HoneForm::held(xs[v].at[i]) - mean) * inverse, g = HoneForm::held(gs[v].at[i]);
+        sums[0][v * kLanes + i] += g * normal;
+        sums[1][v * kLanes + i] += g;
+        const float scaled = g * HoneScaleForm::held(scales.at[i]);
+        along += scaled;
+        across += scaled * normal;
+      }
+    }
+    along = hone_sum_of_row(along) * (1.0f / kColumns);
+    across = hone_sum_of_row(across) * (1.0f / kColumns);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (!hone_inside(v)) continue;
+      const WideScale scales = hone_load<WideScale>(scale, v);
+      float out[kLanes];
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        const float normal = (HoneForm::held(xs[v].at[i]) - mean) * inverse;
+        out[i] = inverse * (HoneForm::held(gs[v].at[i]) * HoneScaleForm::held(scales.at[i]) - along - normal * across);
+      }
+      hone_store<HoneForm>(dx + row * kColumns + hone_column(v), out);
     }
   }
+  float* const to = partial + (hone_i64)blockIdx.x * 2 * kColumns;
+  __shared__ float rows[kRowsOfBlock > 1 ? kRowsOfBlock : 1][kRowsOfBlock > 1 ? kColumns : 1];
 #pragma unroll
-  for (int i = 0; i < kEach; ++i) {
-    const int at = i * kThreads + (int)threadIdx.x;
-    if (at >= kColumns) continue;
-    partial[part * 2 * kColumns + at] = dscale[i];
-    partial[part * 2 * kColumns + kColumns + at] = dbias[i];
+  for (int which = 0; which < 2; ++which) {
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        if (!hone_inside(v)) continue;
+        if (kRowsOfBlock == 1) to[which * kColumns + hone_column(v) + i] = sums[which][v * kLanes + i];
+        else rows[threadIdx.y][hone_column(v) + i] = sums[which][v * kLanes + i];
+      }
+    if (kRowsOfBlock == 1) continue;
+    __syncthreads();
+    for (int column = (int)(threadIdx.y * kThreads + threadIdx.x); column < kColumns; column += kBlock) {
+      float sum = rows[0][column];
+      for (int i = 1; i < kRowsOfBlock; ++i) sum += rows[i][column];
+      to[which * kColumns + column] = sum;
+    }
+    __syncthreads();
   }
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1) hone_join_columns(const float* partial, HoneScale* dscale, HoneScale* dbias) {
-  const int column = (int)(blockIdx.x * 32 + threadIdx.x);
+  const int thread = (int)(threadIdx.y * 32 + threadIdx.x), x = thread % 8, y = thread / 8;
+  const int column = (int)blockIdx.x * 8 + x;
   float sum = 0.0f;
   if (column < 2 * kColumns) {
-#pragma unroll 4
-    for (hone_i64 part = threadIdx.y; part < kParts; part += 8) sum += partial[part * 2 * kColumns + column];
+#pragma unroll 8
+    for (hone_i64 part = y; part < kParts; part += 32) sum += partial[part * 2 * kColumns + column];
   }
-  __shared__ float sums[8][32];
-  sums[threadIdx.y][threadIdx.x] = sum;
+  __shared__ float sums[32][8];
+  sums[y][x] = sum;
   __syncthreads();
-  if (threadIdx.y != 0 || column >= 2 * kColumns) return;
-  for (int i = 1; i < 8; ++i) sum += sums[i][threadIdx.x];
+  if (y != 0 || column >= 2 * kColumns) return;
+  for (int i = 1; i < 32; ++i) sum += sums[i][x];
   if (column < kColumns) dscale[column] = HoneScaleForm::stored(sum);
   else dbias[column - kColumns] = HoneScaleForm::stored(sum);
 }
@@ -96,23 +136,33 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
   if (program.rows < 1 || program.columns < 1 || program.columns > kMostGradientColumns)
     return unsupported(fmt::format("the gradient of rows of {} elements", program.columns));
   LayerNormGradientKernels kernels;
-  const auto wanted = std::bit_ceil(static_cast<uint64_t>((program.columns + 7) / 8));
+  int64_t lanes = 1;
+  while (2 * lanes * static_cast<int64_t>(dtype_size(program.dtype)) <= 16 &&
+         program.columns % (2 * lanes) == 0)
+    lanes *= 2;
+  // A thread keeps two sums for each of its columns: some 24 of them leave registers for two blocks.
+  const int64_t of_thread = lanes == 1 ? 8 : 24;
+  const auto wanted = std::bit_ceil(static_cast<uint64_t>((program.columns + of_thread - 1) / of_thread));
   kernels.threads_x = static_cast<int>(std::max<uint64_t>(wanted, 32));
-  kernels.threads_y = kernels.threads_x == 32 ? 4 : 1;
-  kernels.blocks = std::min((program.rows + kernels.threads_y - 1) / kernels.threads_y, kMostGradientBlocks);
-  const int64_t parts = kernels.blocks * kernels.threads_y;
-  kernels.partial_bytes = static_cast<std::size_t>(parts * 2 * program.columns) * 4;
-  kernels.join_blocks = (2 * program.columns + 31) / 32;
+  kernels.threads_y = kernels.threads_x == 32 ? 8 : 1;
+  const int block = kernels.threads_x * kernels.threads_y;
+  // Two blocks of 256 threads leave 128 registers a thread, which do for bf16; other types would spill.
+  const int resident = program.dtype == DType::kBF16 ? std::max(512 / block, 1) : 1;
+  const int64_t a_turn = kernels.threads_x * lanes;
+  kernels.blocks = std::min((program.rows + kernels.threads_y - 1) / kernels.threads_y,
+                            kMostGradientWarps * 32 / std::max(block, 128));
+  kernels.partial_bytes = static_cast<std::size_t>(kernels.blocks * 2 * program.columns) * 4;
+  kernels.join_blocks = (2 * program.columns + 7) / 8;
   std::string text = full_prelude();
   text += fmt::format(
-      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneScale;\ntypedef {} HoneScaleForm;\n"
-      "constexpr hone_i64 kRows = {}, kParts = {};\n"
-      "constexpr int kColumns = {}, kThreads = {}, kEach = {}, kBlock = {};\nconstexpr float kEpsilon = "
-      "{:a}f;\n",
+      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneScale;\ntypedef {} HoneScaleForm;\nconstexpr hone_i64 kRows = {}, kParts = {};\n"
+      "constexpr int kColumns = {}, kThreads = {}, kRowsOfBlock = {}, kVectors = {}, kLanes = {}, kBlock = "
+      "{};\n"
+      "constexpr int kResident = {};\nconstexpr float kEpsilon = {:a}f;\n",
       element_memory(program.dtype), element_form(program.dtype), element_memory(program.scale),
-      element_form(program.scale), program.rows, parts, program.columns, kernels.threads_x,
-      (program.columns + kernels.threads_x - 1) / kernels.threads_x, kernels.threads_x * kernels.threads_y,
-      static_cast<double>(program.epsilon));
+      element_form(program.scale), program.rows, kernels.blocks,
+      program.columns, kernels.threads_x, kernels.threads_y, (program.columns + a_turn - 1) / a_turn, lanes,
+      block, resident, static_cast<double>(program.epsilon));
   text += kRowReductions;
   text += kLayerNormGradientKernel;
   kernels.source = {.name = "layer_norm_gradient.cu", .text = std::move(text), .options = {"--fmad=false"}};

@@ -92,6 +92,45 @@ bool takes_parameters(Op op) {
   }
 }
 
+// Whether there is a cheaper form for values that become f16 or bf16 at once (hone_near_…, prelude.h).
+bool has_near_form(Op op) {
+  switch (op) {
+    case Op::kDiv:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kReciprocal:
+    case Op::kExp:
+    case Op::kTanh:
+    case Op::kErf:
+    case Op::kSigmoid:
+    case Op::kSwish:
+    case Op::kGeluErf:
+    case Op::kGeluTanh:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_half(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
+
+// Of each instruction, whether it is f32 and all that is made of its value is the same rounded to f16 or bf16. One such
+// operator by itself and as one of a group is computed alike: fusing changes no number.
+std::vector<bool> only_rounded(const PointwiseProgram& program) {
+  std::vector<bool> only;
+  for (const PointwiseInstruction& at : program.instructions)
+    only.push_back(compute_type(at.dtype) == DType::kF32);
+  for (const PointwiseInstruction& at : program.instructions) {
+    if (at.op == Op::kCast && is_half(at.dtype)) continue;
+    const std::array operands = {at.a, at.b, at.c};
+    for (int k = 0; k < pointwise_arity(at.op); ++k)
+      only[static_cast<std::size_t>(operands[static_cast<std::size_t>(k)])] = false;
+  }
+  for (const PointwiseOutput& output : program.outputs)
+    if (!is_half(output.dtype)) only[static_cast<std::size_t>(output.value)] = false;
+  return only;
+}
+
 // How the iteration space is walked: neighbouring axes that every input walks as one are one.
 struct Walk {
   std::vector<int64_t> extents;
@@ -125,9 +164,13 @@ Walk merged_walk(const PointwiseProgram& program) {
 }
 
 enum class InputKind : uint8_t {
-  kNumber,   // one for all
-  kDense,    // as the result lies
-  kStrided,  // anything else
+  kNumber,    // one for all
+  kDense,     // as the result lies
+  kRun,       // a vector of the result reads a vector, elsewhere
+  kWideRun,   // the same, of a wider type: several loads
+  kRepeated,  // a vector of the result reads one element
+  kSpread,    // a vector of the result reads elements at equal distances
+  kStrided,   // anything else
 };
 
 InputKind kind_of(const Walk& walk, std::size_t input) {
@@ -141,10 +184,22 @@ InputKind kind_of(const Walk& walk, std::size_t input) {
   return InputKind::kDense;
 }
 
+// How vectors of `lanes` elements read a strided input: where they end with rows, all of one lies in a row.
+InputKind kind_in_vectors(const Walk& walk, std::size_t input, int64_t lanes, bool wide) {
+  const std::vector<int64_t>& strides = walk.strides[input];
+  if (lanes == 1 || walk.extents.back() % lanes != 0) return InputKind::kStrided;
+  if (strides.back() == 0) return InputKind::kRepeated;
+  const bool aligned =
+      std::all_of(strides.begin(), strides.end() - 1, [&](int64_t s) { return s % lanes == 0; });
+  if (strides.back() != 1 || !aligned) return InputKind::kSpread;
+  return wide ? InputKind::kWideRun : InputKind::kRun;
+}
+
 // Writes one kernel's source.
 class PointwiseWriter {
  public:
-  explicit PointwiseWriter(const PointwiseProgram& program) : program_(program), walk_(merged_walk(program)) {
+  explicit PointwiseWriter(const PointwiseProgram& program)
+      : program_(program), walk_(merged_walk(program)), only_rounded_(only_rounded(program)) {
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
       kinds_.push_back(kind_of(walk_, i));
       if (kinds_.back() == InputKind::kDense)
@@ -153,6 +208,9 @@ class PointwiseWriter {
     for (const PointwiseOutput& output : program.outputs)
       widest_ = std::max(widest_, dtype_size(output.dtype));
     lanes_ = static_cast<int>(kPointwiseAlignment / widest_);
+    for (std::size_t i = 0; i < kinds_.size(); ++i)
+      if (kinds_[i] == InputKind::kStrided)
+        kinds_[i] = kind_in_vectors(walk_, i, lanes_, dtype_size(program.inputs[i].dtype) > widest_);
     // Enough loads on their way to fill the memory's latency, as long as all multiprocessors still get some.
     vectors_ = element_count(program.shape) >= int64_t{1} << 22 ? 4 : 1;
   }
@@ -191,7 +249,8 @@ class PointwiseWriter {
     } else if (at.op == Op::kCast) {
       value = fmt::format("hone_cast_{}(v{})", dtype_name(at.dtype), at.a);
     } else {
-      value = fmt::format("hone_{}(v{}", pointwise_op_name(at.op), at.a);
+      const bool near = only_rounded_[v] && has_near_form(at.op);
+      value = fmt::format("hone_{}{}(v{}", near ? "near_" : "", pointwise_op_name(at.op), at.a);
       const std::array more = {at.b, at.c};
       for (int k = 1; k < pointwise_arity(at.op); ++k)
         value += fmt::format(", v{}", more[static_cast<std::size_t>(k - 1)]);
@@ -215,14 +274,21 @@ class PointwiseWriter {
     const bool same = compute_type(output.dtype) == held;
     const std::string value = same ? fmt::format("v{}", output.value)
                                    : fmt::format("hone_cast_{}(v{})", dtype_name(output.dtype), output.value);
-    return fmt::format("o{} = {}::stored({});", k, form_of(output.dtype).conversion, value);
+    const PointwiseInstruction& last = program_.instructions[static_cast<std::size_t>(output.value)];
+    const bool rounded = last.op == Op::kCast && last.dtype == DType::kBF16 && output.dtype == DType::kBF16;
+    return fmt::format("o{} = {}::stored{}({});", k, form_of(output.dtype).conversion,
+                       rounded ? "_rounded" : "", value);
+  }
+
+  bool has_offset(std::size_t i) const {
+    return kinds_[i] != InputKind::kNumber && kinds_[i] != InputKind::kDense;
   }
 
   // Where a strided input's element is.
   std::string offset_functions() const {
     std::string text;
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-      if (kinds_[i] != InputKind::kStrided) continue;
+      if (!has_offset(i)) continue;
       text += fmt::format("HONE_FUNCTION hone_i64 hone_offset_{}(hone_index e) {{\n  hone_i64 at = 0;\n", i);
       for (std::size_t axis = walk_.extents.size(); axis-- > 0;) {
         const int64_t stride = walk_.strides[i][axis];
@@ -246,20 +312,26 @@ class PointwiseWriter {
     return text + "hone_i64 n";
   }
 
-  // The value of input `i` for the element at `e`, which is `lane` of vector `vector`.
+  // The value of input `i` for the element at `e`, or for `lane` of vector `u`, which begins there.
   std::string value(std::size_t i, bool in_vector) const {
     const std::string_view held = form_of(program_.inputs[i].dtype).conversion;
+    if (kinds_[i] == InputKind::kNumber) return fmt::format("number{}", i);
+    if (!in_vector)
+      return kinds_[i] == InputKind::kDense
+                 ? fmt::format("{}::held(in{}[e])", held, i)
+                 : fmt::format("{}::held(in{}[hone_offset_{}((hone_index)e)])", held, i, i);
     switch (kinds_[i]) {
-      case InputKind::kNumber:
-        return fmt::format("number{}", i);
-      case InputKind::kDense:
-        return in_vector ? fmt::format("{}::held(a{}[u].at[lane])", held, i)
-                         : fmt::format("{}::held(in{}[e])", held, i);
+      case InputKind::kRepeated:
+        return fmt::format("{}::held(a{}[u])", held, i);
+      case InputKind::kWideRun:
+        return fmt::format("{}::held(a{}.at[lane])", held, i);
+      case InputKind::kSpread:
+        return fmt::format("{}::held(in{}[at{} + lane * {}LL])", held, i, i, walk_.strides[i].back());
       case InputKind::kStrided:
-        return fmt::format("{}::held(in{}[hone_offset_{}((hone_index)({}))])", held, i, i,
-                           in_vector ? "e + lane" : "e");
+        return fmt::format("{}::held(in{}[hone_offset_{}((hone_index)(e + lane))])", held, i, i);
+      default:
+        return fmt::format("{}::held(a{}[u].at[lane])", held, i);
     }
-    return {};
   }
 
   std::string call(bool in_vector) const {
@@ -270,6 +342,48 @@ class PointwiseWriter {
     return text + ");";
   }
 
+  std::string declarations() const {
+    std::string text;
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const std::string type = memory(program_.inputs[i].dtype);
+      if (kinds_[i] == InputKind::kNumber)
+        text += fmt::format("  const {} number{} = {}::held(in{}[0]);\n", held_of_input(i), i,
+                            form_of(program_.inputs[i].dtype).conversion, i);
+      if (kinds_[i] == InputKind::kDense || kinds_[i] == InputKind::kRun)
+        text += fmt::format("  HoneVector<{}, kLanes> a{}[kVectors];\n", type, i);
+      if (kinds_[i] == InputKind::kRepeated) text += fmt::format("  {} a{}[kVectors];\n", type, i);
+    }
+    return text;
+  }
+
+  std::string loads() const {
+    std::string text;
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const std::string type = memory(program_.inputs[i].dtype);
+      const std::string at =
+          kinds_[i] == InputKind::kDense ? "e" : fmt::format("hone_offset_{}((hone_index)e)", i);
+      if (kinds_[i] == InputKind::kDense || kinds_[i] == InputKind::kRun)
+        text += fmt::format("    a{0}[u] = *(const HoneVector<{1}, kLanes>*)(in{0} + {2});\n", i, type, at);
+      if (kinds_[i] == InputKind::kRepeated) text += fmt::format("    a{0}[u] = in{0}[{1}];\n", i, at);
+    }
+    return text;
+  }
+
+  // What would take too many registers if all vectors had theirs at once: mostly numbers of channels, which are near.
+  std::string late_loads() const {
+    std::string text;
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      if (kinds_[i] == InputKind::kSpread)
+        text += fmt::format("      const hone_i64 at{0} = hone_offset_{0}((hone_index)e);\n", i);
+      if (kinds_[i] == InputKind::kWideRun)
+        text += fmt::format(
+            "      const HoneVector<{1}, kLanes> a{0} = *(const HoneVector<{1}, kLanes>*)(in{0} + "
+            "hone_offset_{0}((hone_index)e));\n",
+            i, memory(program_.inputs[i].dtype));
+    }
+    return text;
+  }
+
   // Loads of all vectors come before the first store: an output may lie where an input does. The second launch bound
   // keeps ptxas from spilling for the sake of more warps, which it does without one.
   std::string kernel() const {
@@ -278,39 +392,30 @@ class PointwiseWriter {
         "  constexpr int kLanes = {}, kVectors = {};\n"
         "  const hone_i64 begin = ((hone_i64)blockIdx.x * kVectors * {} + threadIdx.x) * kLanes;\n",
         kPointwiseBlock, kPointwiseEntry, arguments(), lanes_, vectors_, kPointwiseBlock);
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-      const std::string type = memory(program_.inputs[i].dtype);
-      if (kinds_[i] == InputKind::kNumber)
-        text += fmt::format("  const {} number{} = {}::held(in{}[0]);\n", held_of_input(i), i,
-                            form_of(program_.inputs[i].dtype).conversion, i);
-      if (kinds_[i] == InputKind::kDense)
-        text += fmt::format("  HoneVector<{}, kLanes> a{}[kVectors];\n", type, i);
-    }
+    text += declarations();
     text += fmt::format(
         "#pragma unroll\n  for (int u = 0; u < kVectors; ++u) {{\n"
         "    const hone_i64 e = begin + (hone_i64)u * {} * kLanes;\n    if (e + kLanes > n) continue;\n",
         kPointwiseBlock);
-    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
-      if (kinds_[i] == InputKind::kDense)
-        text += fmt::format("    a{0}[u] = *(const HoneVector<{1}, kLanes>*)(in{0} + e);\n", i,
-                            memory(program_.inputs[i].dtype));
-    }
+    text += loads();
     text += fmt::format(
         "  }}\n#pragma unroll\n  for (int u = 0; u < kVectors; ++u) {{\n"
         "    hone_i64 e = begin + (hone_i64)u * {} * kLanes;\n    if (e + kLanes <= n) {{\n",
         kPointwiseBlock);
+    text += late_loads();
     for (std::size_t k = 0; k < program_.outputs.size(); ++k)
       text += fmt::format("      HoneVector<{}, kLanes> r{};\n", memory(program_.outputs[k].dtype), k);
     text += "#pragma unroll\n      for (int lane = 0; lane < kLanes; ++lane) " + call(true) + "\n";
     for (std::size_t k = 0; k < program_.outputs.size(); ++k)
       text += fmt::format("      *(HoneVector<{0}, kLanes>*)(out{1} + e) = r{1};\n",
                           memory(program_.outputs[k].dtype), k);
-    text += "    } else {\n      for (; e < n; ++e) " + call(false) + "\n    }\n  }\n}\n";
+    text += "    } else {\n#pragma unroll 1\n      for (; e < n; ++e) " + call(false) + "\n    }\n  }\n}\n";
     return text;
   }
 
   const PointwiseProgram& program_;
   Walk walk_;
+  std::vector<bool> only_rounded_;
   std::vector<InputKind> kinds_;
   std::size_t widest_ = 1;
   int lanes_ = 1, vectors_ = 1;

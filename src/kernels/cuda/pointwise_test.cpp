@@ -116,6 +116,16 @@ std::vector<TestProgram> every_shape() {
   add("transposed", {6, 7}, [](PointwiseProgram& p) {
     p.output(p.apply(Op::kAdd, p.input(DType::kF32, {1, 6}), p.input(DType::kF16, {7, 1})), DType::kF32);
   });
+  // Rows that end with a vector: one number, a vector, or elements apart, of wider and of narrower types than the result.
+  for (const DType type : {DType::kBF16, DType::kF32, DType::kI8}) {
+    add(fmt::format("rows_of_vectors_{}", dtype_name(type)), {3, 5, 48}, [type](PointwiseProgram& p) {
+      int sum = p.broadcast_input(DType::kBF16, p.shape);
+      for (const std::vector<int64_t>& strides : std::vector<std::vector<int64_t>>{
+               {5, 1, 0}, {0, 48, 1}, {64, 0, 1}, {1, 3, 0}, {0, 49, 1}, {0, 1, 5}, {0, 0, 1}})
+        sum = p.apply(Op::kAdd, sum, p.cast(p.input(type, strides), DType::kF32));
+      p.output(sum, DType::kBF16);
+    });
+  }
   add("two_outputs", {33, 5}, [](PointwiseProgram& p) {
     const int x = p.broadcast_input(DType::kF32, p.shape);
     const int y = p.apply(Op::kMul, x, p.constant(DType::kF32, 0.1));
@@ -299,6 +309,49 @@ TEST(GeneratedPointwise, ComputesWhatTheKernelOfTheCpuDoes) {
   const std::vector<TestProgram> tests = all_programs();
   OnTheHost host(tests);
   for (std::size_t i = 0; i < tests.size(); ++i) EXPECT_EQ(BothKernels(tests[i], host, i).difference(), "");
+}
+
+// Functions of values that become f16 or bf16 at once are cheaper ones: off by less than what rounding adds, over the whole range.
+TEST(GeneratedPointwise, RoundsValuesOfNarrowTypesFromCloseOnes) {
+  std::vector<TestProgram> tests;
+  constexpr std::array kOps = {Op::kExp,   Op::kTanh,    Op::kErf,      Op::kSigmoid,
+                               Op::kSwish, Op::kGeluErf, Op::kGeluTanh, Op::kSqrt};
+  for (const Op op : kOps) {
+    TestProgram test{.name = std::string(pointwise_op_name(op)), .program = {}};
+    test.program.shape = {4001};
+    test.program.output(test.program.apply(op, test.program.input(DType::kF32, {1}), -1, -1, 1.0F, 0.0F),
+                        DType::kF16);
+    tests.push_back(std::move(test));
+  }
+  OnTheHost host(tests);
+  const std::array<std::function<double(double)>, kOps.size()> exact = {
+      [](double x) { return std::exp(x); },
+      [](double x) { return std::tanh(x); },
+      [](double x) { return std::erf(x); },
+      [](double x) { return 1 / (1 + std::exp(-x)); },
+      [](double x) { return x / (1 + std::exp(-x)); },
+      [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); },
+      [](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); },
+      [](double x) { return std::sqrt(x); }};
+  for (std::size_t i = 0; i < tests.size(); ++i) {
+    Tensor x = Tensor::zeros(DType::kF32, {4001}), y = Tensor::zeros(DType::kF16, {4001});
+    for (int64_t at = 0; at < x.size(); ++at) {
+      const double place = static_cast<double>(at - 2000) / 2000;
+      static_cast<float*>(x.data())[at] = static_cast<float>(9 * place * std::abs(place));
+    }
+    const PointwiseKernel kernel = *generate_pointwise(tests[i].program);
+    const void* in = x.data();
+    void* out = y.data();
+    host.run(i, &in, &out, kernel.elements,
+             (kernel.elements + kernel.elements_a_block - 1) / kernel.elements_a_block);
+    for (int64_t at = 0; at < x.size(); ++at) {
+      const double wanted = exact[i](x.at(at));
+      if (std::isnan(wanted)) continue;
+      // Half a step of f16, an eighth beyond it, and the same below its normal numbers.
+      const double bound = 0.625 * std::max(std::abs(wanted) * 0x1p-10, 0x1p-24);
+      ASSERT_NEAR(y.at(at), wanted, bound) << tests[i].name << " of " << x.at(at);
+    }
+  }
 }
 
 TEST(GeneratedPointwise, IsOneSourceForAllShapesThatLieAlike) {

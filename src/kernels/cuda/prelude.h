@@ -13,14 +13,34 @@ inline constexpr std::string_view kBasePrelude = R"cuda(
 #ifndef HONE_ON_HOST
 #define HONE_FUNCTION __device__ __forceinline__
 HONE_FUNCTION float hone_from_f16(unsigned short x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)); return y; }
+// Two at a time where there is such an instruction: that of one is a quarter as fast.
+#if __CUDA_ARCH__ >= 800
+#define HONE_PAIRS_OF_HALVES
+HONE_FUNCTION unsigned hone_to_f16_pair(float high, float low) { unsigned y; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y; }
+HONE_FUNCTION unsigned short hone_to_f16(float x) { return (unsigned short)hone_to_f16_pair(0.0f, x); }
+HONE_FUNCTION unsigned hone_to_bf16_pair(float high, float low) { unsigned y; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(high), "f"(low)); return y; }
+#else
 HONE_FUNCTION unsigned short hone_to_f16(float x) { unsigned short y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
+#endif
 HONE_FUNCTION float hone_float_of_bits(unsigned x) { return __uint_as_float(x); }
 HONE_FUNCTION unsigned hone_bits_of_float(float x) { return __float_as_uint(x); }
+HONE_FUNCTION float hone_near_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+HONE_FUNCTION float hone_near_reciprocal(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+HONE_FUNCTION float hone_near_sqrt(float x) { float y; asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+HONE_FUNCTION float hone_near_rsqrt(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+HONE_FUNCTION float hone_near_div(float x, float y) { float z; asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y)); return z; }
+#else
+HONE_FUNCTION float hone_near_exp2(float x) { return exp2(x); }
+HONE_FUNCTION float hone_near_reciprocal(float x) { return 1.0f / x; }
+HONE_FUNCTION float hone_near_sqrt(float x) { return sqrt(x); }
+HONE_FUNCTION float hone_near_rsqrt(float x) { return 1.0f / sqrt(x); }
+HONE_FUNCTION float hone_near_div(float x, float y) { return x / y; }
 #endif
 typedef long long hone_i64;
 typedef unsigned char hone_bool;
 
-template <typename T, int N> struct alignas(sizeof(T) * N) HoneVector { T at[N]; };
+// No load takes more than 16 bytes, nor are tensors aligned to more.
+template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) HoneVector { T at[N]; };
 
 // --- between memory and the values that are computed with ---
 template <typename Memory> struct HoneIdentity {
@@ -30,13 +50,27 @@ template <typename Memory> struct HoneIdentity {
 struct HoneF16 {
   HONE_FUNCTION static float held(unsigned short x) { return hone_from_f16(x); }
   HONE_FUNCTION static unsigned short stored(float x) { return hone_to_f16(x); }
+#ifdef HONE_PAIRS_OF_HALVES
+  HONE_FUNCTION static unsigned stored_pair(float high, float low) { return hone_to_f16_pair(high, low); }
+#else
+  HONE_FUNCTION static unsigned stored_pair(float high, float low) { return (unsigned)stored(high) << 16 | stored(low); }
+#endif
 };
 struct HoneBf16 {  // halves to even; a NaN stays one
   HONE_FUNCTION static float held(unsigned short x) { return hone_float_of_bits((unsigned)x << 16); }
+#ifdef HONE_PAIRS_OF_HALVES
+  HONE_FUNCTION static unsigned short stored(float x) { return (unsigned short)hone_to_bf16_pair(0.0f, x); }
+  HONE_FUNCTION static float rounded(float x) { return hone_float_of_bits(hone_to_bf16_pair(x, 0.0f)); }
+  HONE_FUNCTION static unsigned stored_pair(float high, float low) { return hone_to_bf16_pair(high, low); }
+#else
   HONE_FUNCTION static unsigned short stored(float x) {
     const unsigned bits = hone_bits_of_float(x);
     return (unsigned short)(x == x ? (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16 : (bits >> 16) | 0x40u);
   }
+  HONE_FUNCTION static float rounded(float x) { return held(stored(x)); }
+  HONE_FUNCTION static unsigned stored_pair(float high, float low) { return (unsigned)stored(high) << 16 | stored(low); }
+#endif
+  HONE_FUNCTION static unsigned short stored_rounded(float x) { return (unsigned short)(hone_bits_of_float(x) >> 16); }
 };
 template <typename Memory> struct HoneNarrow {
   HONE_FUNCTION static int held(Memory x) { return (int)x; }
@@ -50,6 +84,34 @@ struct HoneBool {
   HONE_FUNCTION static hone_bool held(hone_bool x) { return x != 0; }
   HONE_FUNCTION static hone_bool stored(hone_bool x) { return x; }
 };
+
+// --- one store of neighbours, which the compiler takes apart where it is conditional ---
+#ifndef HONE_ON_HOST
+HONE_FUNCTION void hone_put(void* to, HoneVector<unsigned, 4> x) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(x.at[0]), "r"(x.at[1]), "r"(x.at[2]), "r"(x.at[3]) : "memory");
+}
+HONE_FUNCTION void hone_put(void* to, HoneVector<unsigned, 2> x) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(x.at[0]), "r"(x.at[1]) : "memory");
+}
+#endif
+template <typename Vector> HONE_FUNCTION void hone_put(void* to, Vector x) { *(Vector*)to = x; }
+// Halves become pairs.
+template <typename Form, typename Memory, int N> HONE_FUNCTION void hone_store(Memory* to, const float (&x)[N]) {
+  if constexpr (sizeof(Memory) == 2 && N % 2 == 0) {
+    HoneVector<unsigned, N / 2> pairs;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) pairs.at[i] = Form::stored_pair(x[2 * i + 1], x[2 * i]);
+    hone_put(to, pairs);
+  } else if constexpr (sizeof(Memory) == 4) {
+    HoneVector<unsigned, N> all;
+#pragma unroll
+    for (int i = 0; i < N; ++i) all.at[i] = hone_bits_of_float(x[i]);
+    hone_put(to, all);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) to[i] = Form::stored(x[i]);
+  }
+}
 
 )cuda";
 
@@ -189,6 +251,50 @@ HONE_EACH_FLOAT(X)
 HONE_EACH_INTEGER(X)
 #undef X
 
+// --- functions whose value becomes f16 or bf16 at once: within 2^-16 of the value, relative, which moves few of the results
+// that are rounded to 2^-12 or 2^-9, and those to their neighbour. A fraction of the instructions of the exact ones. ---
+HONE_FUNCTION float hone_near_exp(float a) { return hone_near_exp2(a * 1.44269504f); }
+HONE_FUNCTION float hone_near_sigmoid(float a) { return hone_near_reciprocal(1.0f + hone_near_exp(-a)); }
+HONE_FUNCTION float hone_near_swish(float a, float alpha, float) { return a * hone_near_sigmoid(alpha * a); }
+HONE_FUNCTION float hone_near_tanh(float a) {
+  const float square = a * a, size = fabs(a);
+  const float near = fma(a * square, fma(square, 0.1287718f, -0.3332461f), a);
+  const float far = 1.0f - 2.0f * hone_near_reciprocal(1.0f + hone_near_exp2(size * 2.88539008f));
+  return size < 0.25f ? near : copysign(far, a);
+}
+// a · P(a²), up to where the result rounds to 1.
+HONE_FUNCTION float hone_near_erf(float a) {
+  const float x = a > 3.2f ? 3.2f : a < -3.2f ? -3.2f : a;
+  const float square = x * x;
+  float p = fma(square, -2.6592201e-9f, 1.54834309e-7f);
+  p = fma(p, square, -4.0120954e-6f);
+  p = fma(p, square, 6.1622713e-5f);
+  p = fma(p, square, -6.33168391e-4f);
+  p = fma(p, square, 4.67661922e-3f);
+  p = fma(p, square, -2.60469809e-2f);
+  p = fma(p, square, 0.112186814f);
+  p = fma(p, square, -0.375916256f);
+  p = fma(p, square, 1.12836728f);
+  return x * p;
+}
+// The normal distribution's mass beyond |a|, exact in its tail too: exp(-a²/2) · P(1 / (1 + c |a|)).
+HONE_FUNCTION float hone_near_tail(float a) {
+  const float t = hone_near_reciprocal(fma(fabs(a), 0.282842712f, 1.0f));
+  float p = fma(t, -0.0772337138f, 0.27832967527f);
+  p = fma(p, t, -0.08711523550f);
+  p = fma(p, t, 0.17301960848f);
+  p = fma(p, t, 0.09909861986f);
+  p = fma(p, t, 0.11390814680f);
+  return hone_near_exp2(a * a * -0.721347520f) * (p * t);
+}
+HONE_FUNCTION float hone_near_gelu_erf(float a) {
+  const float tail = hone_near_tail(a);
+  return a * (a < 0.0f ? tail : 1.0f - tail);
+}
+HONE_FUNCTION float hone_near_gelu_tanh(float a) {
+  return a * hone_near_sigmoid(1.59576912f * a * fma(a * a, 0.044715f, 1.0f));
+}
+
 // A power whose exponent is of another type.
 HONE_FUNCTION float hone_pow(float a, double b) { return (float)pow((double)a, b); }
 HONE_FUNCTION float hone_pow(float a, int b) { return (float)pow((double)a, (double)b); }
@@ -228,7 +334,7 @@ template <typename T> HONE_FUNCTION int hone_cast_i32(T x) { return hone_to_i32(
 template <typename T> HONE_FUNCTION hone_i64 hone_cast_u32(T x) { return (unsigned)hone_to_i64(x); }
 template <typename T> HONE_FUNCTION hone_i64 hone_cast_i64(T x) { return hone_to_i64(x); }
 template <typename T> HONE_FUNCTION float hone_cast_f16(T x) { return hone_from_f16(hone_to_f16((float)x)); }
-template <typename T> HONE_FUNCTION float hone_cast_bf16(T x) { return HoneBf16::held(HoneBf16::stored((float)x)); }
+template <typename T> HONE_FUNCTION float hone_cast_bf16(T x) { return HoneBf16::rounded((float)x); }
 template <typename T> HONE_FUNCTION float hone_cast_f32(T x) { return (float)x; }
 template <typename T> HONE_FUNCTION double hone_cast_f64(T x) { return (double)x; }
 )cuda";

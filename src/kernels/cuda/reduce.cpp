@@ -1,6 +1,7 @@
 #include "kernels/cuda/reduce.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include <fmt/format.h>
@@ -25,11 +26,12 @@ struct ReducePlan {
   std::vector<ReduceAxis> kept, reduced;  // outermost first, neighbours joined
   int64_t outputs = 1, count = 1;         // results; elements of one
   bool rows = false;                      // the innermost axis is reduced
-  int64_t lanes = 1;                      // rows: elements of one load
-  int64_t threads = 32;                   // of one result: along x for rows, along y for columns
+  int64_t lanes = 1;     // elements of one load: of one result's in rows, of as many results' in columns
+  int64_t threads = 32;  // of one result: along x for rows, along y for columns
   int64_t parts = 1;
 
-  int64_t loads() const { return count / lanes; }
+  int64_t loads() const { return rows ? count / lanes : count; }
+  int64_t threads_x() const { return rows ? threads : kReduceThreads / threads; }
 };
 
 ReducePlan plan_axes(const ReduceDesc& desc) {
@@ -54,12 +56,13 @@ ReducePlan plan_axes(const ReduceDesc& desc) {
 }
 
 void choose_loads(ReducePlan& plan, int64_t element) {
-  if (!plan.rows) return;
+  const std::vector<ReduceAxis>&along = plan.rows ? plan.reduced : plan.kept,
+        &across = plan.rows ? plan.kept : plan.reduced;
+  if (along.empty()) return;
   const auto whole = [&](int64_t lanes) {
     const auto steps = [&](const ReduceAxis& axis) { return axis.step % lanes == 0; };
-    return plan.reduced.back().extent % lanes == 0 &&
-           std::all_of(plan.kept.begin(), plan.kept.end(), steps) &&
-           std::all_of(plan.reduced.begin(), plan.reduced.end() - 1, steps);
+    return along.back().extent % lanes == 0 && std::all_of(across.begin(), across.end(), steps) &&
+           std::all_of(along.begin(), along.end() - 1, steps);
   };
   while (plan.lanes * 2 * element <= 16 && whole(plan.lanes * 2)) plan.lanes *= 2;
 }
@@ -68,14 +71,22 @@ int64_t pieces(int64_t count, int64_t piece) { return (count + piece - 1) / piec
 
 // Blocks of the first kernel, without its parts.
 int64_t blocks_of(const ReducePlan& plan) {
-  return plan.rows ? pieces(plan.outputs, kReduceThreads / plan.threads) : pieces(plan.outputs, 32);
+  return plan.rows ? pieces(plan.outputs, kReduceThreads / plan.threads)
+                   : pieces(plan.outputs / plan.lanes, plan.threads_x());
 }
 
+// Columns: as many threads along x as a row has vectors, up to a warp.
 void choose_threads(ReducePlan& plan) {
-  plan.threads = plan.rows ? (plan.loads() >= kLongRow ? kReduceThreads : 32) : kReduceThreads / 32;
+  if (plan.rows) {
+    plan.threads = plan.loads() >= kLongRow ? kReduceThreads : 32;
+  } else {
+    const auto vectors = static_cast<uint64_t>(std::min<int64_t>(plan.outputs / plan.lanes, 32));
+    plan.threads = kReduceThreads / static_cast<int64_t>(std::bit_ceil(vectors));
+  }
   const int64_t blocks = blocks_of(plan);
   if (blocks >= kWantedBlocks) return;
-  const int64_t of_block = plan.rows ? plan.loads() * (kReduceThreads / plan.threads) : plan.loads() * 32;
+  const int64_t of_block =
+      plan.rows ? plan.loads() * (kReduceThreads / plan.threads) : plan.loads() * plan.threads_x();
   plan.parts =
       std::clamp<int64_t>(std::min(pieces(kWantedBlocks, blocks), of_block / kLeastOfPart), 1, kMostParts);
   plan.parts = std::min(plan.parts, plan.loads());
@@ -235,33 +246,52 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_reduce(const HoneIn* i
 
 constexpr std::string_view kColumnKernel = R"cuda(
 extern "C" __global__ void __launch_bounds__(256, 1) hone_reduce(const HoneIn* in, HoneTarget* out) {
-  const hone_i64 output = (hone_i64)blockIdx.x * 32 + threadIdx.x;
-  HoneState sum = hone_identity();
-  if (output < kOutputs) {
-    const HoneIn* const column = in + hone_kept(output);
+  constexpr int kWidth = 256 / kThreads;
+  const hone_i64 first = ((hone_i64)blockIdx.x * kWidth + threadIdx.x) * kLanes;
+  HoneState sum[kLanes];
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) sum[i] = hone_identity();
+  if (first < kOutputs) {
+    const HoneIn* const column = in + hone_kept(first);
     const hone_i64 limit = hone_limit();
 #pragma unroll 4
-    for (hone_i64 e = hone_first() + threadIdx.y; e < limit; e += kThreads)
-      sum = hone_join(sum, hone_state(HoneForm::held(column[hone_reduced(e)]), e));
+    for (hone_i64 e = hone_first() + threadIdx.y; e < limit; e += kThreads) {
+      const HoneVector<HoneIn, kLanes> x = *(const HoneVector<HoneIn, kLanes>*)(column + hone_reduced(e));
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) sum[i] = hone_join(sum[i], hone_state(HoneForm::held(x.at[i]), e));
+    }
   }
-  __shared__ HoneState parts[kThreads][32];
-  parts[threadIdx.y][threadIdx.x] = sum;
+  __shared__ HoneState parts[kThreads][kWidth * kLanes];
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) parts[threadIdx.y][threadIdx.x * kLanes + i] = sum[i];
   __syncthreads();
-  if (threadIdx.y != 0 || output >= kOutputs) return;
-  for (int i = 1; i < kThreads; ++i) sum = hone_join(sum, parts[i][threadIdx.x]);
-  hone_give(out, output, sum);
+  for (int i = (int)(threadIdx.y * kWidth + threadIdx.x); i < kWidth * kLanes; i += 256) {
+    const hone_i64 output = (hone_i64)blockIdx.x * (kWidth * kLanes) + i;
+    if (output >= kOutputs) return;
+    HoneState all = parts[0][i];
+    for (int k = 1; k < kThreads; ++k) all = hone_join(all, parts[k][i]);
+    hone_give(out, output, all);
+  }
 }
 )cuda";
 
+// Neighbouring threads have neighbouring results, whose parts lie together.
 constexpr std::string_view kJoinKernel = R"cuda(
 extern "C" __global__ void __launch_bounds__(256, 1) hone_join_parts(const HoneState* parts, HoneOut* out) {
-  const hone_i64 output = (hone_i64)blockIdx.x * 8 + threadIdx.x / 32;
+  constexpr int kWidth = kOutputs >= 32 ? 32 : 8;
+  const int x = (int)threadIdx.x % kWidth, y = (int)threadIdx.x / kWidth;
+  const hone_i64 output = (hone_i64)blockIdx.x * kWidth + x;
   HoneState sum = hone_identity();
-  if (output < kOutputs)
-    for (int i = (int)(threadIdx.x % 32); i < kParts; i += 32)
-      sum = hone_join(sum, parts[(hone_i64)i * kOutputs + output]);
-  sum = hone_over_warp(sum);
-  if (threadIdx.x % 32 == 0 && output < kOutputs) out[output] = hone_stored(sum);
+  if (output < kOutputs) {
+#pragma unroll 8
+    for (int i = y; i < kParts; i += 256 / kWidth) sum = hone_join(sum, parts[(hone_i64)i * kOutputs + output]);
+  }
+  __shared__ HoneState sums[256 / kWidth][kWidth];
+  sums[y][x] = sum;
+  __syncthreads();
+  if (y != 0 || output >= kOutputs) return;
+  for (int i = 1; i < 256 / kWidth; ++i) sum = hone_join(sum, sums[i][x]);
+  out[output] = hone_stored(sum);
 }
 )cuda";
 
@@ -306,8 +336,8 @@ std::string reduce_source(const ReduceProgram& program, const ReducePlan& plan, 
                                    : types.memory,
              types.form, plan.outputs, plan.count, plan.loads(), plan.parts, plan.threads, plan.lanes) +
          fold_functions(program) + stored + offset_function("hone_kept", plan.kept, 1) +
-         offset_function("hone_reduced", plan.reduced, plan.lanes) + std::string(kReduceShared) +
-         std::string(plan.rows ? kRowKernel : kColumnKernel) +
+         offset_function("hone_reduced", plan.reduced, plan.rows ? plan.lanes : 1) +
+         std::string(kReduceShared) + std::string(plan.rows ? kRowKernel : kColumnKernel) +
          (plan.parts > 1 ? std::string(kJoinKernel) : "");
 }
 
@@ -324,9 +354,9 @@ Result<ReduceKernel> generate_reduce(const ReduceProgram& program) {
   ReduceKernel kernel;
   kernel.blocks = blocks_of(plan);
   kernel.parts = plan.parts;
-  kernel.threads_x = static_cast<int>(plan.rows ? plan.threads : 32);
+  kernel.threads_x = static_cast<int>(plan.threads_x());
   kernel.threads_y = static_cast<int>(kReduceThreads / kernel.threads_x);
-  kernel.join_blocks = pieces(plan.outputs, kReduceThreads / 32);
+  kernel.join_blocks = pieces(plan.outputs, plan.outputs >= 32 ? 32 : 8);
   const int64_t state = program.arg ? 16 : program.desc.op == Reduction::kLogSumExp ? 8 : 4;
   if (plan.parts > 1) kernel.scratch_bytes = static_cast<std::size_t>(plan.parts * plan.outputs * state);
   kernel.bytes = (plan.outputs * plan.count + plan.outputs) * element;

@@ -32,8 +32,9 @@ std::vector<RowTest> row_tests() {
   std::vector<RowTest> tests;
   for (const RowFunction function : {RowFunction::kSoftmax, RowFunction::kLogSoftmax, RowFunction::kLayerNorm,
                                      RowFunction::kRmsNorm, RowFunction::kGroupNorm}) {
-    for (const int64_t columns : {1, 7, 32, 100, 300, 1000, 20000}) {
-      const DType dtype = columns == 32 ? DType::kF16 : columns == 100 ? DType::kBF16 : DType::kF32;
+    for (const int64_t columns : {1, 7, 32, 100, 300, 776, 1000, 1544, 20000}) {
+      const bool bf16 = columns == 100 || columns == 776;
+      const DType dtype = columns == 32 || columns == 1544 ? DType::kF16 : bf16 ? DType::kBF16 : DType::kF32;
       RowTest test{fmt::format("{}_{}", static_cast<int>(function), columns),
                    {.function = function,
                     .dtype = dtype,

@@ -198,6 +198,10 @@ TEST_P(GeneratedKernels, ReduceRowsColumnsAndWhatIsMixed) {
   if (provider_->name() == "cuda") {
     reduce("ReduceMean", "f16[9,264]", "1", 1);
     reduce("ReduceMean", "bf16[64,33]", "0", 1);
+    reduce("ReduceMean", "bf16[3000,776]", "0", 1);  // several columns a load, several blocks a column
+    reduce("ReduceSum", "f16[3,37,24]", "0, 1", 2);
+    reduce("ReduceMax", "bf16[3,9,4,16]", "0, 2", 2);
+    reduce("ReduceLogSumExp", "f16[900,64]", "0", 1);
   }
   expect_op("%x: f32[2,19,7,7]", "GlobalAveragePool(%x)", 4e-6);
   expect_op("%x: f32[2,19,7,7]", "GlobalMaxPool(%x)");
@@ -210,6 +214,7 @@ TEST_P(GeneratedKernels, FindExtremaByTheirPlaces) {
   find("f32[5,2000]", "ArgMax(%x) {axis = 1}");
   find("i64[5,37,3]", "ArgMin(%x) {axis = 1, keepdims = 0}");
   find("i64[9,41]", "ArgMax(%x) {axis = 1, select_last_index = 1}");
+  find("f32[6000,12]", "ArgMin(%x) {axis = 0, keepdims = 0}");
 }
 
 TEST_P(GeneratedKernels, PoolWindows) {
