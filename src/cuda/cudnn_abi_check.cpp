@@ -54,10 +54,13 @@ static_assert(same_cudnn_number<CudnnDescriptor::kOperationGraph, CUDNN_BACKEND_
 static_assert(same_cudnn_number<CudnnDescriptor::kVariantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kTensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kProduct, CUDNN_BACKEND_MATMUL_DESCRIPTOR>);
-static_assert(same_cudnn_number<CudnnDescriptor::kProductOperation, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR>);
+static_assert(
+    same_cudnn_number<CudnnDescriptor::kProductOperation, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kReduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR>);
-static_assert(same_cudnn_number<CudnnDescriptor::kReductionOperation, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR>);
-static_assert(same_cudnn_number<CudnnDescriptor::kReshapeOperation, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR>);
+static_assert(
+    same_cudnn_number<CudnnDescriptor::kReductionOperation, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR>);
+static_assert(
+    same_cudnn_number<CudnnDescriptor::kReshapeOperation, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnAttributeType::kHandle, CUDNN_TYPE_HANDLE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kDataType, CUDNN_TYPE_DATA_TYPE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kBoolean, CUDNN_TYPE_BOOLEAN>);

@@ -30,10 +30,14 @@ Status AttentionComposition::check(const Cudnn& library, const AttentionDesc& de
       return unsupported(
           fmt::format("cuDNN's heads have a multiple of 8 columns, at most 256, and not {}", columns));
   }
-  for (const AttentionDesc::Strides& strides : {desc.q, desc.k, desc.v, desc.o}) {
-    if ((strides.batch | strides.head | strides.row) % kWholeRow != 0)
-      return unsupported("cuDNN's attention reads rows that begin at multiples of 16 bytes");
-  }
+  for (const AttentionDesc::Strides& strides : {desc.q, desc.k, desc.v, desc.o})
+    HONE_CHECK(check_rows(strides));
+  return {};
+}
+
+Status AttentionComposition::check_rows(const AttentionDesc::Strides& strides) {
+  if ((strides.batch | strides.head | strides.row) % kWholeRow != 0)
+    return unsupported("cuDNN's attention reads rows that begin at multiples of 16 bytes");
   return {};
 }
 

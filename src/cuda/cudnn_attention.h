@@ -33,7 +33,8 @@ struct AttentionDesc {
   Strides q, k, v, o;
   bool causal = false;  // query i sees keys 0…i
   std::optional<Mask> mask = {};
-  bool sums = false;  // gives the logarithm of each row's sum of exponentials, too: f32 [batch, heads, queries]
+  bool sums =
+      false;  // gives the logarithm of each row's sum of exponentials, too: f32 [batch, heads, queries]
   friend bool operator==(const AttentionDesc&, const AttentionDesc&) = default;
 };
 
@@ -61,13 +62,15 @@ class AttentionComposition : public CudnnComposition {
   const AttentionDesc& desc() const { return desc_; }
 
  protected:
-  static constexpr int64_t kQ = 1, kK = 2, kV = 3, kO = 4, kScale = 5, kMask = 6, kNever = 7, kSums = 8, kOwn = 20;
+  static constexpr int64_t kQ = 1, kK = 2, kV = 3, kO = 4, kScale = 5, kMask = 6, kNever = 7, kSums = 8;
 
   AttentionComposition(std::shared_ptr<const Cudnn> library, const AttentionDesc& desc)
       : CudnnComposition(std::move(library), desc.dtype != DType::kF32), desc_(desc) {}
   // An error where the library is of a version that has no such operation, or computes it wrongly, and where it does not
   // take these operands.
   static Status check(const Cudnn& library, const AttentionDesc& desc);
+  // On Hopper the result of others would be wrong, and the library does not say so.
+  static Status check_rows(const AttentionDesc::Strides& strides);
 
   Result<Piece> rows(int64_t uid, int64_t heads, int64_t count, int64_t columns,
                      const AttentionDesc::Strides& strides);

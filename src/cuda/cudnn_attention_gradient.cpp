@@ -5,6 +5,9 @@
 namespace hone::cuda {
 namespace {
 
+constexpr int64_t kDO = 21, kDq = 22, kDk = 23, kDv = 24, kDots = 25, kDqSums = 26, kOne = 27;
+constexpr int kFirstOfAnyLength = 91600;
+constexpr int64_t kWholeTile = 128;
 constexpr std::size_t kAligned = 256;
 std::size_t aligned(int64_t bytes) {
   return (static_cast<std::size_t>(bytes) + kAligned - 1) / kAligned * kAligned;
@@ -15,6 +18,15 @@ std::size_t aligned(int64_t bytes) {
 Result<std::shared_ptr<const AttentionGradient>> AttentionGradient::make(std::shared_ptr<const Cudnn> library,
                                                                          const AttentionGradientDesc& desc) {
   HONE_CHECK(check(*library, desc.forward));
+  if (desc.forward.queries < 2 || desc.forward.keys < 2)
+    return unsupported("cuDNN has no gradient of attention for one query or one key");
+  if (library->version() < kFirstOfAnyLength && desc.forward.keys % kWholeTile != 0)
+    return unsupported(
+        fmt::format("cuDNN {} computes the gradient of attention for multiples of {} keys alone, and not {}: "
+                    "any number takes 9.16.0",
+                    library->version_text(), kWholeTile, desc.forward.keys));
+  for (const AttentionDesc::Strides& strides : {desc.d_o, desc.dq, desc.dk, desc.dv})
+    HONE_CHECK(check_rows(strides));
   HONE_CHECK(library->make_current());
   std::shared_ptr<AttentionGradient> gradient(new AttentionGradient(std::move(library), desc));
   HONE_CHECK(gradient->build());
@@ -25,11 +37,8 @@ std::size_t AttentionGradient::dots_bytes() const {
   return aligned(desc_.batch * desc_.heads * desc_.queries * 4);
 }
 std::size_t AttentionGradient::dq_sums_bytes() const {
-  return gradient_.deterministic ? 0 : aligned(desc_.batch * desc_.heads * desc_.queries * desc_.head_dim * 4);
-}
-
-namespace {
-constexpr int64_t kDO = 21, kDq = 22, kDk = 23, kDv = 24, kDots = 25, kDqSums = 26, kOne = 27;
+  return gradient_.deterministic ? 0
+                                 : aligned(desc_.batch * desc_.heads * desc_.queries * desc_.head_dim * 4);
 }
 
 // Of each row of the result, its product with its gradient: in memory, for a kernel before the others computes them.

@@ -67,6 +67,34 @@ TEST_P(RecipesOnGpu, NeedNoReference) {
   EXPECT_THAT(without, IsEmpty());
 }
 
+// A step in bf16 keeps attention and its gradient as operators, and no matrix of queries × keys.
+TEST(RecipesInHalves, KeepAttention) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  const ShippedRecipe gpt2 = shipped_recipes()[3];
+  const auto recipe = model::read_recipe(source_folder() / "recipes/gpt2_124m.toml", gpt2.overrides);
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  const auto program = lab::make_program(*recipe, gpt2.fields, 10, 4);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto graphs = lab::optimised_graphs(*program, *provider, {}, "bf16");
+  ASSERT_TRUE(graphs.ok()) << graphs.error().message;
+  std::map<std::string, int> count;
+  for (const graph::Node& node : graphs->step.nodes()) {
+    EXPECT_TRUE(provider->runs(graphs->step, node)) << node.op << " " << node.name;
+    if (node.op == "hone.AttentionGradient")
+      EXPECT_EQ(graphs->step.type(node.inputs[0]).dtype, DType::kBF16) << node.name;
+    ++count[node.op];
+    for (const graph::ValueId output : node.outputs) {
+      if (!output.valid() || !graphs->step.type(output).is_static()) continue;
+      const Shape shape = graphs->step.type(output).shape();
+      EXPECT_FALSE(shape.size() > 2 && shape.back() == 1024 && shape[shape.size() - 2] == 1024)
+          << node.op << " " << node.name;
+    }
+  }
+  EXPECT_EQ(count["hone.AttentionWithSums"], 4);  // of two layers, in each of two parts of the batch
+  EXPECT_EQ(count["hone.AttentionGradient"], 4);
+  EXPECT_EQ(count["Softmax"], 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),
                          [](const auto& test) { return std::string(test.param.name); });
 
