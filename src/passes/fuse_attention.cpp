@@ -142,7 +142,7 @@ class AttentionFuser {
   // What alone reads the gradients and makes rows of them.
   std::optional<NodeId> joined_by(NodeId gradient) const {
     const Node& node = builder_.node(gradient);
-    if (node.op != "hone.AttentionGradient") return std::nullopt;
+    if (node.op != "hone.AttentionGradient" || !node.has_output(0)) return std::nullopt;
     const auto concat = only_reader(builder_, node.outputs[0]);
     if (!concat || builder_.node(*concat).op != "Concat") return std::nullopt;
     const Node& joins = builder_.node(*concat);

@@ -34,6 +34,12 @@ std::vector<ValueId> operands_of(const Node& attention) {
   return operands;
 }
 
+// Whether there are kernels depends on them.
+bool has_open_extents(const GraphBuilder& builder, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId input) { return input.valid() && !builder.type(input).is_static(); });
+}
+
 // Nothing but what hone.AttentionWithSums has.
 bool is_plain(const Node& attention) {
   for (std::size_t i = 4; i < attention.inputs.size(); ++i)
@@ -69,6 +75,7 @@ class SumsKeeper {
  private:
   void visit(NodeId id) {
     const Node gradient = builder_.node(id);
+    if (has_open_extents(builder_, gradient)) return;
     const auto forward = std::find_if(forward_.begin(), forward_.end(), [&](NodeId each) {
       return is_gradient_of(gradient, builder_.node(each));
     });

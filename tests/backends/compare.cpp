@@ -67,7 +67,7 @@ Tensor random_tensor(const graph::TensorType& type, uint32_t seed, const Compare
 }
 
 // What is wrong with `got`; empty if it agrees. Where the reference is not finite, `got` must be the same.
-std::string disagreement(const Tensor& got, const Tensor& want, const CompareOptions& options) {
+std::string disagreement(const Tensor& got, const Tensor& want, double tolerance) {
   if (got.shape() != want.shape() || got.dtype() != want.dtype()) return "another type";
   if (!is_float(want.dtype())) {
     for (int64_t i = 0; i < want.size(); ++i) {
@@ -89,7 +89,7 @@ std::string disagreement(const Tensor& got, const Tensor& want, const CompareOpt
     norm += w * w;
   }
   const bool half = want.dtype() == DType::kF16 || want.dtype() == DType::kBF16;
-  const double allowed = half ? options.half_tolerance : options.tolerance;
+  const double allowed = half ? std::max(5e-3, tolerance) : tolerance;
   if (error == 0 || std::sqrt(error) <= allowed * std::sqrt(norm)) return {};
   return fmt::format("relative L2 error {:.2e}", std::sqrt(error / norm));
 }
@@ -118,7 +118,7 @@ void run_and_compare(const Graph& graph, const runtime::Provider& provider, cons
       return;
     }
     for (std::size_t i = 0; i < want.size(); ++i) {
-      const std::string wrong = disagreement((*got)[i], want[i], options);
+      const std::string wrong = disagreement((*got)[i], want[i], options.tolerance);
       EXPECT_TRUE(wrong.empty()) << "run " << run << ", output " << i << ": " << wrong << "\n  "
                                  << steps_text(**plan);
     }

@@ -21,7 +21,6 @@ struct CompareOptions {
   int64_t int_low = -9, int_high = 9;
   std::vector<Tensor> inputs = {};  // taken instead of made-up ones where defined
   double tolerance = 1e-5;          // relative L2 of f32 results; integers and bool must be equal
-  double half_tolerance = 5e-3;     // of f16 and bf16
   // The reference may be what the provider offers. Otherwise every node must have a kernel of its own, or
   // the case would compare the reference with itself.
   bool reference_allowed = false;

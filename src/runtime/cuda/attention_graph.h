@@ -12,8 +12,10 @@ namespace hone::runtime::cuda_kernels {
 
 cuda::AttentionDesc::Strides library_strides(const AttentionOperand& operand);
 
-// A description, or why the library is not asked. `node` is `of.last()`; what it gives beside the result is the caller's to say.
+// A description, or why the library is not asked. `node` was read of `attention`, an operator of the group; what it gives
+// beside the result is the caller's to say.
 std::variant<cuda::AttentionDesc, std::string> library_attention(const GroupView& of,
+                                                                 const graph::Node& attention,
                                                                  const NodeAttention& node);
 
 // Where an operand begins.
