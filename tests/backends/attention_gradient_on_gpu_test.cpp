@@ -47,17 +47,17 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionGradientOnGpu, ::testing::Values(runtime:
 INSTANTIATE_TEST_SUITE_P(Gpu, AttentionGradientOnGpu, ::testing::ValuesIn(runtime::testing::gpu_providers()));
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionGradientOnGpu);
 
-struct HeadsCase {
+struct GradientCase {
   Shape q, k, v, y;
   Attributes attributes = {};
   Shape mask = {};
 };
 
-const std::vector<HeadsCase>& cases() {
+const std::vector<GradientCase>& gradient_cases() {
   const auto packed = [](int64_t heads, int64_t kv_heads, int64_t causal) {
     return Attributes{{"q_num_heads", heads}, {"kv_num_heads", kv_heads}, {"is_causal", causal}};
   };
-  static const std::vector<HeadsCase> all = {
+  static const std::vector<GradientCase> all = {
       {{2, 3, 64, 64}, {2, 3, 64, 64}, {2, 3, 64, 64}, {2, 3, 64, 64}, {{"is_causal", int64_t{1}}}},
       {{1, 2, 77, 64},
        {1, 2, 77, 64},
@@ -81,24 +81,25 @@ const std::vector<HeadsCase>& cases() {
   return all;
 }
 
-std::string text_of(DType dtype, const HeadsCase& c) {
+std::string gradient_text(DType dtype, const GradientCase& c) {
   return fmt::format("{} q {} k {} v {} mask {}", dtype_name(dtype), shape_text(c.q), shape_text(c.k),
                      shape_text(c.v), shape_text(c.mask));
 }
 
-struct Operands {
+struct GradientOperands {
   Values inputs;  // queries, keys, values, and the mask
   ValueId d_y;
 };
-Operands operands_of(GraphBuilder& b, DType dtype, const HeadsCase& c) {
-  Operands made{{input_of(b, "q", dtype, c.q), input_of(b, "k", dtype, c.k), input_of(b, "v", dtype, c.v)},
-                input_of(b, "dy", dtype, c.y)};
+GradientOperands gradient_operands(GraphBuilder& b, DType dtype, const GradientCase& c) {
+  GradientOperands made{
+      {input_of(b, "q", dtype, c.q), input_of(b, "k", dtype, c.k), input_of(b, "v", dtype, c.v)},
+      input_of(b, "dy", dtype, c.y)};
   if (!c.mask.empty()) made.inputs.push_back(input_of(b, "mask", dtype, c.mask));
   return made;
 }
 // Gradients first; with what the forward pass gives.
-Values with_sums(GraphBuilder& b, DType dtype, const HeadsCase& c) {
-  const Operands o = operands_of(b, dtype, c);
+Values gradient_with_sums(GraphBuilder& b, DType dtype, const GradientCase& c) {
+  const GradientOperands o = gradient_operands(b, dtype, c);
   const Values kept = b.add_many("hone.AttentionWithSums", o.inputs, 2, c.attributes);
   Values read = o.inputs;
   read.resize(4, kNoValue);
@@ -107,8 +108,8 @@ Values with_sums(GraphBuilder& b, DType dtype, const HeadsCase& c) {
   outputs.insert(outputs.end(), kept.begin(), kept.end());
   return outputs;
 }
-Values alone(GraphBuilder& b, DType dtype, const HeadsCase& c) {
-  const Operands o = operands_of(b, dtype, c);
+Values gradient_alone(GraphBuilder& b, DType dtype, const GradientCase& c) {
+  const GradientOperands o = gradient_operands(b, dtype, c);
   Values read = o.inputs;
   read.resize(4, kNoValue);
   read.push_back(o.d_y);
@@ -117,14 +118,15 @@ Values alone(GraphBuilder& b, DType dtype, const HeadsCase& c) {
 
 TEST_P(AttentionGradientOnGpu, OfWhatTheForwardPassKeptAgrees) {
   for (const DType dtype : {DType::kBF16, DType::kF16}) {
-    for (const HeadsCase& c : cases()) {
-      SCOPED_TRACE(text_of(dtype, c));
-      compare_all_kernels([&](GraphBuilder& b) { return with_sums(b, dtype, c); }, options(dtype));
+    for (const GradientCase& c : gradient_cases()) {
+      SCOPED_TRACE(gradient_text(dtype, c));
+      compare_all_kernels([&](GraphBuilder& b) { return gradient_with_sums(b, dtype, c); }, options(dtype));
       CompareOptions exact = options(dtype);
       exact.tolerance = 1e-3;  // of the sums, which are f32
       compare_all_kernels(
           [&](GraphBuilder& b) {
-            return b.add_many("hone.AttentionWithSums", operands_of(b, dtype, c).inputs, 2, c.attributes);
+            return b.add_many("hone.AttentionWithSums", gradient_operands(b, dtype, c).inputs, 2,
+                              c.attributes);
           },
           exact);
     }
@@ -134,8 +136,9 @@ TEST_P(AttentionGradientOnGpu, OfWhatTheForwardPassKeptAgrees) {
 TEST_P(AttentionGradientOnGpu, WithTheAttentionComputedAgainAgrees) {
   for (const std::size_t i : {std::size_t{1}, std::size_t{3}, std::size_t{5}, std::size_t{8}}) {
     const DType dtype = i % 2 == 0 ? DType::kF16 : DType::kBF16;
-    SCOPED_TRACE(text_of(dtype, cases()[i]));
-    compare_all_kernels([&](GraphBuilder& b) { return alone(b, dtype, cases()[i]); }, options(dtype));
+    SCOPED_TRACE(gradient_text(dtype, gradient_cases()[i]));
+    compare_all_kernels([&](GraphBuilder& b) { return gradient_alone(b, dtype, gradient_cases()[i]); },
+                        options(dtype));
   }
 }
 
@@ -143,12 +146,13 @@ TEST_P(AttentionGradientOnGpu, WithTheAttentionComputedAgainAgrees) {
 TEST_P(AttentionGradientOnGpu, OfGpt2IsTheSameEachTimeAndAgrees) {
   const bool real = std::string_view(GetParam()) == "cuda";
   const int64_t length = real ? 1024 : 72, heads = real ? 12 : 2;
-  const HeadsCase c{{2, length, heads * 64},
-                    {2, length, heads * 64},
-                    {2, length, heads * 64},
-                    {2, length, heads * 64},
-                    {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", int64_t{1}}}};
-  const graph::Graph graph = make_graph([&](GraphBuilder& b) { return with_sums(b, DType::kBF16, c); });
+  const GradientCase c{{2, length, heads * 64},
+                       {2, length, heads * 64},
+                       {2, length, heads * 64},
+                       {2, length, heads * 64},
+                       {{"q_num_heads", heads}, {"kv_num_heads", heads}, {"is_causal", int64_t{1}}}};
+  const graph::Graph graph =
+      make_graph([&](GraphBuilder& b) { return gradient_with_sums(b, DType::kBF16, c); });
   compare_all_kernels(graph, options(DType::kBF16));
   runtime::PlanOptions first;
   first.autotune = false;
@@ -169,25 +173,25 @@ TEST_P(AttentionGradientOnGpu, OfGpt2IsTheSameEachTimeAndAgrees) {
 
 // What adds in any order stands behind what gives the same bits, which training without measuring takes.
 TEST_P(AttentionGradientOnGpu, PrefersWhatGivesTheSameBits) {
-  const auto names =
-      offered(make_graph([&](GraphBuilder& b) { return with_sums(b, DType::kBF16, cases()[0]); }));
+  const auto names = offered(
+      make_graph([&](GraphBuilder& b) { return gradient_with_sums(b, DType::kBF16, gradient_cases()[0]); }));
   ASSERT_GE(names.size(), 2U);
   EXPECT_THAT(names.front(), ::testing::StartsWith("cuDNN attention gradient, engine"));
   EXPECT_THAT(names.back(), ::testing::StartsWith("cuDNN attention gradient by atomics, engine"));
 }
 
 TEST_P(AttentionGradientOnGpu, WhatItRefusesIsNamedWithTheReason) {
-  const auto of = [&](DType dtype, const HeadsCase& c) {
-    return offered(make_graph([&](GraphBuilder& b) { return alone(b, dtype, c); })).front();
+  const auto of = [&](DType dtype, const GradientCase& c) {
+    return offered(make_graph([&](GraphBuilder& b) { return gradient_alone(b, dtype, c); })).front();
   };
-  HeadsCase c{{1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}};
+  GradientCase c{{1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}};
   EXPECT_THAT(of(DType::kF32, c), HasSubstr("cuDNN's attention is of f16 and bf16, not of f32"));
   c.mask = {1, 1, 1, 8};
   EXPECT_THAT(of(DType::kF16, c), HasSubstr("masks of each query and key"));
   c.mask = {};
-  const HeadsCase one{{1, 2, 1, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 1, 16}};
+  const GradientCase one{{1, 2, 1, 16}, {1, 2, 8, 16}, {1, 2, 8, 16}, {1, 2, 1, 16}};
   EXPECT_THAT(of(DType::kF16, one), HasSubstr("no gradient of attention for one query"));
-  const HeadsCase odd{{1, 2, 8, 20}, {1, 2, 8, 20}, {1, 2, 8, 20}, {1, 2, 8, 20}};
+  const GradientCase odd{{1, 2, 8, 20}, {1, 2, 8, 20}, {1, 2, 8, 20}, {1, 2, 8, 20}};
   EXPECT_THAT(of(DType::kF16, odd), HasSubstr("a multiple of 8 columns"));
 }
 
