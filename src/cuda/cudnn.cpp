@@ -45,6 +45,14 @@ std::string_view descriptor_name(CudnnDescriptor kind) {
       return "the addresses of a run";
     case kTensor:
       return "a tensor";
+    case kProduct:
+    case kProductOperation:
+      return "a product";
+    case kReduction:
+    case kReductionOperation:
+      return "a reduction";
+    case kReshapeOperation:
+      return "a reshape";
     case kAttention:
       return "attention";
     case kDeviceProperties:

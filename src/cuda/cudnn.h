@@ -128,6 +128,7 @@ constexpr CudnnAttributeType CudnnObject::type_of() {
   if constexpr (std::is_same_v<T, void*>) return kPointer;
   if constexpr (std::is_same_v<T, CudnnDataType>) return kDataType;
   if constexpr (std::is_same_v<T, CudnnPointwise>) return kPointwiseMode;
+  if constexpr (std::is_same_v<T, CudnnReduction>) return kReductionOperator;
   if constexpr (std::is_same_v<T, CudnnConvolutionMode>) return kConvolutionMode;
   if constexpr (std::is_same_v<T, CudnnHeuristic>) return kHeuristicMode;
   if constexpr (std::is_same_v<T, CudnnKnob>) return kKnobType;

@@ -22,7 +22,7 @@ enum class CudnnCode : int {
   kNotSupportedGraph = 3001,
 };
 
-enum class CudnnDataType : int { kF32 = 0, kF16 = 2, kBF16 = 9 };
+enum class CudnnDataType : int { kF32 = 0, kF16 = 2, kI32 = 4, kBF16 = 9, kBool = 11 };
 
 enum class CudnnDescriptor : int {
   kPointwise = 0,
@@ -39,6 +39,11 @@ enum class CudnnDescriptor : int {
   kOperationGraph = 15,
   kVariantPack = 16,
   kTensor = 17,
+  kProduct = 18,
+  kProductOperation = 19,
+  kReduction = 21,
+  kReductionOperation = 22,
+  kReshapeOperation = 31,
   kDeviceProperties = 38,  // since 9.8
   kAttention = 41,
 };
@@ -58,6 +63,7 @@ enum class CudnnAttributeType : int {
   kNumericalNote = 11,
   kPointwiseMode = 14,
   kDescriptor = 15,
+  kReductionOperator = 18,
   kBehaviorNote = 19,
   kChar = 24,
 };
@@ -71,6 +77,7 @@ enum class CudnnAttribute : int {
   kEluAlpha = 6,
   kSoftplusBeta = 7,
   kSwishBeta = 8,
+  kPointwiseAxis = 9,
 
   kConvolutionComputeType = 100,
   kConvolutionMode = 101,
@@ -120,6 +127,7 @@ enum class CudnnAttribute : int {
   kPointwiseX = 751,
   kPointwiseB = 752,
   kPointwiseY = 753,
+  kPointwiseT = 758,
 
   kGraphHandle = 800,
   kGraphOperations = 801,
@@ -143,6 +151,21 @@ enum class CudnnAttribute : int {
   kEngineBehaviorNotes = 1305,
   kEngineDevice = 1307,
 
+  kProductComputeType = 1500,
+  kProductA = 1520,
+  kProductB = 1521,
+  kProductC = 1522,
+  kProductDescriptor = 1523,
+
+  kReductionOperator = 1600,
+  kReductionComputeType = 1601,
+  kReductionX = 1610,
+  kReductionY = 1611,
+  kReductionDescriptor = 1612,
+
+  kReshapeX = 2200,
+  kReshapeY = 2201,
+
   kDeviceJson = 2702,
 
   kAttentionQ = 2800,  // since 9.13, as the operation
@@ -155,6 +178,11 @@ enum class CudnnAttribute : int {
 enum class CudnnPointwise : int {
   kAdd = 0,
   kMul = 1,
+  kDiv = 6,
+  kSub = 9,
+  kExp = 13,
+  kLog = 15,
+  kIdentity = 21,
   kRelu = 100,  // between its clips
   kTanh = 101,
   kSigmoid = 102,
@@ -163,7 +191,12 @@ enum class CudnnPointwise : int {
   kSoftplus = 105,
   kSwish = 106,
   kGeluTanh = 107,
+  kGreaterOrEqual = 303,
+  kIndex = 501,   // each element's own, along an axis
+  kSelect = 601,  // x where t, else b
 };
+
+enum class CudnnReduction : int { kSum = 0, kMax = 3 };
 
 enum class CudnnHeuristic : int { kB = 1, kFallback = 2, kA = 3 };
 enum class CudnnConvolutionMode : int { kCrossCorrelation = 1 };

@@ -33,6 +33,8 @@ static_assert(same_cudnn_number<CudnnCode::kNotSupportedGraph, CUDNN_STATUS_NOT_
 static_assert(same_cudnn_number<CudnnDataType::kF32, CUDNN_DATA_FLOAT>);
 static_assert(same_cudnn_number<CudnnDataType::kF16, CUDNN_DATA_HALF>);
 static_assert(same_cudnn_number<CudnnDataType::kBF16, CUDNN_DATA_BFLOAT16>);
+static_assert(same_cudnn_number<CudnnDataType::kI32, CUDNN_DATA_INT32>);
+static_assert(same_cudnn_number<CudnnDataType::kBool, CUDNN_DATA_BOOLEAN>);
 static_assert(same_cudnn_number<CudnnDescriptor::kPointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kConvolution, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kEngine, CUDNN_BACKEND_ENGINE_DESCRIPTOR>);
@@ -51,6 +53,14 @@ static_assert(
 static_assert(same_cudnn_number<CudnnDescriptor::kOperationGraph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kVariantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnDescriptor::kTensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR>);
+static_assert(same_cudnn_number<CudnnDescriptor::kProduct, CUDNN_BACKEND_MATMUL_DESCRIPTOR>);
+static_assert(
+    same_cudnn_number<CudnnDescriptor::kProductOperation, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR>);
+static_assert(same_cudnn_number<CudnnDescriptor::kReduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR>);
+static_assert(
+    same_cudnn_number<CudnnDescriptor::kReductionOperation, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR>);
+static_assert(
+    same_cudnn_number<CudnnDescriptor::kReshapeOperation, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR>);
 static_assert(same_cudnn_number<CudnnAttributeType::kHandle, CUDNN_TYPE_HANDLE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kDataType, CUDNN_TYPE_DATA_TYPE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kBoolean, CUDNN_TYPE_BOOLEAN>);
@@ -64,6 +74,7 @@ static_assert(same_cudnn_number<CudnnAttributeType::kKnobType, CUDNN_TYPE_KNOB_T
 static_assert(same_cudnn_number<CudnnAttributeType::kNumericalNote, CUDNN_TYPE_NUMERICAL_NOTE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kPointwiseMode, CUDNN_TYPE_POINTWISE_MODE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kDescriptor, CUDNN_TYPE_BACKEND_DESCRIPTOR>);
+static_assert(same_cudnn_number<CudnnAttributeType::kReductionOperator, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kBehaviorNote, CUDNN_TYPE_BEHAVIOR_NOTE>);
 static_assert(same_cudnn_number<CudnnAttributeType::kChar, CUDNN_TYPE_CHAR>);
 static_assert(same_cudnn_number<CudnnAttribute::kPointwiseMode, CUDNN_ATTR_POINTWISE_MODE>);
@@ -74,6 +85,7 @@ static_assert(same_cudnn_number<CudnnAttribute::kReluLowerSlope, CUDNN_ATTR_POIN
 static_assert(same_cudnn_number<CudnnAttribute::kEluAlpha, CUDNN_ATTR_POINTWISE_ELU_ALPHA>);
 static_assert(same_cudnn_number<CudnnAttribute::kSoftplusBeta, CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA>);
 static_assert(same_cudnn_number<CudnnAttribute::kSwishBeta, CUDNN_ATTR_POINTWISE_SWISH_BETA>);
+static_assert(same_cudnn_number<CudnnAttribute::kPointwiseAxis, CUDNN_ATTR_POINTWISE_AXIS>);
 static_assert(same_cudnn_number<CudnnAttribute::kConvolutionComputeType, CUDNN_ATTR_CONVOLUTION_COMP_TYPE>);
 static_assert(same_cudnn_number<CudnnAttribute::kConvolutionMode, CUDNN_ATTR_CONVOLUTION_CONV_MODE>);
 static_assert(same_cudnn_number<CudnnAttribute::kConvolutionDilations, CUDNN_ATTR_CONVOLUTION_DILATIONS>);
@@ -129,6 +141,7 @@ static_assert(
 static_assert(same_cudnn_number<CudnnAttribute::kPointwiseX, CUDNN_ATTR_OPERATION_POINTWISE_XDESC>);
 static_assert(same_cudnn_number<CudnnAttribute::kPointwiseB, CUDNN_ATTR_OPERATION_POINTWISE_BDESC>);
 static_assert(same_cudnn_number<CudnnAttribute::kPointwiseY, CUDNN_ATTR_OPERATION_POINTWISE_YDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kPointwiseT, CUDNN_ATTR_OPERATION_POINTWISE_TDESC>);
 static_assert(same_cudnn_number<CudnnAttribute::kGraphHandle, CUDNN_ATTR_OPERATIONGRAPH_HANDLE>);
 static_assert(same_cudnn_number<CudnnAttribute::kGraphOperations, CUDNN_ATTR_OPERATIONGRAPH_OPS>);
 static_assert(
@@ -147,8 +160,25 @@ static_assert(same_cudnn_number<CudnnAttribute::kEngineGraph, CUDNN_ATTR_ENGINE_
 static_assert(same_cudnn_number<CudnnAttribute::kEngineIndex, CUDNN_ATTR_ENGINE_GLOBAL_INDEX>);
 static_assert(same_cudnn_number<CudnnAttribute::kEngineNumericalNotes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE>);
 static_assert(same_cudnn_number<CudnnAttribute::kEngineBehaviorNotes, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE>);
+static_assert(same_cudnn_number<CudnnAttribute::kProductComputeType, CUDNN_ATTR_MATMUL_COMP_TYPE>);
+static_assert(same_cudnn_number<CudnnAttribute::kProductA, CUDNN_ATTR_OPERATION_MATMUL_ADESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kProductB, CUDNN_ATTR_OPERATION_MATMUL_BDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kProductC, CUDNN_ATTR_OPERATION_MATMUL_CDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kProductDescriptor, CUDNN_ATTR_OPERATION_MATMUL_DESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kReductionOperator, CUDNN_ATTR_REDUCTION_OPERATOR>);
+static_assert(same_cudnn_number<CudnnAttribute::kReductionComputeType, CUDNN_ATTR_REDUCTION_COMP_TYPE>);
+static_assert(same_cudnn_number<CudnnAttribute::kReductionX, CUDNN_ATTR_OPERATION_REDUCTION_XDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kReductionY, CUDNN_ATTR_OPERATION_REDUCTION_YDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kReductionDescriptor, CUDNN_ATTR_OPERATION_REDUCTION_DESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kReshapeX, CUDNN_ATTR_OPERATION_RESHAPE_XDESC>);
+static_assert(same_cudnn_number<CudnnAttribute::kReshapeY, CUDNN_ATTR_OPERATION_RESHAPE_YDESC>);
 static_assert(same_cudnn_number<CudnnPointwise::kAdd, CUDNN_POINTWISE_ADD>);
 static_assert(same_cudnn_number<CudnnPointwise::kMul, CUDNN_POINTWISE_MUL>);
+static_assert(same_cudnn_number<CudnnPointwise::kDiv, CUDNN_POINTWISE_DIV>);
+static_assert(same_cudnn_number<CudnnPointwise::kSub, CUDNN_POINTWISE_SUB>);
+static_assert(same_cudnn_number<CudnnPointwise::kExp, CUDNN_POINTWISE_EXP>);
+static_assert(same_cudnn_number<CudnnPointwise::kLog, CUDNN_POINTWISE_LOG>);
+static_assert(same_cudnn_number<CudnnPointwise::kIdentity, CUDNN_POINTWISE_IDENTITY>);
 static_assert(same_cudnn_number<CudnnPointwise::kRelu, CUDNN_POINTWISE_RELU_FWD>);
 static_assert(same_cudnn_number<CudnnPointwise::kTanh, CUDNN_POINTWISE_TANH_FWD>);
 static_assert(same_cudnn_number<CudnnPointwise::kSigmoid, CUDNN_POINTWISE_SIGMOID_FWD>);
@@ -157,6 +187,11 @@ static_assert(same_cudnn_number<CudnnPointwise::kGeluErf, CUDNN_POINTWISE_GELU_F
 static_assert(same_cudnn_number<CudnnPointwise::kSoftplus, CUDNN_POINTWISE_SOFTPLUS_FWD>);
 static_assert(same_cudnn_number<CudnnPointwise::kSwish, CUDNN_POINTWISE_SWISH_FWD>);
 static_assert(same_cudnn_number<CudnnPointwise::kGeluTanh, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD>);
+static_assert(same_cudnn_number<CudnnPointwise::kGreaterOrEqual, CUDNN_POINTWISE_CMP_GE>);
+static_assert(same_cudnn_number<CudnnPointwise::kIndex, CUDNN_POINTWISE_GEN_INDEX>);
+static_assert(same_cudnn_number<CudnnPointwise::kSelect, CUDNN_POINTWISE_BINARY_SELECT>);
+static_assert(same_cudnn_number<CudnnReduction::kSum, CUDNN_REDUCE_TENSOR_ADD>);
+static_assert(same_cudnn_number<CudnnReduction::kMax, CUDNN_REDUCE_TENSOR_MAX>);
 static_assert(same_cudnn_number<CudnnHeuristic::kA, CUDNN_HEUR_MODE_A>);
 static_assert(same_cudnn_number<CudnnHeuristic::kB, CUDNN_HEUR_MODE_B>);
 static_assert(same_cudnn_number<CudnnHeuristic::kFallback, CUDNN_HEUR_MODE_FALLBACK>);

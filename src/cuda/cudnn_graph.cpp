@@ -30,6 +30,10 @@ CudnnDataType cudnn_type(DType dtype) {
       return CudnnDataType::kF16;
     case DType::kBF16:
       return CudnnDataType::kBF16;
+    case DType::kI32:
+      return CudnnDataType::kI32;
+    case DType::kBool:
+      return CudnnDataType::kBool;
     default:
       return CudnnDataType::kF32;
   }

@@ -43,7 +43,7 @@ struct CudnnPlan {
 // What addresses of tensors are aligned to.
 inline constexpr std::size_t kCudnnAlignment = 16;
 
-CudnnDataType cudnn_type(DType dtype);  // of f32, f16, bf16
+CudnnDataType cudnn_type(DType dtype);  // of f32, f16, bf16, i32, bool
 
 // Finished graphs may be used by several threads at once.
 class CudnnGraph {

@@ -22,6 +22,13 @@ bool is_pointwise_operator(const Node& node) {
   return entry != nullptr && entry->op_class == OpClass::kPointwise;
 }
 
+// Splits, the attention or its gradient, and what joins the gradients again.
+bool fits_attention(const Node& node, bool last) {
+  if (node.op == "hone.AttentionGradient") return true;
+  return last ? node.op == "Attention" || node.op == "hone.AttentionWithSums" || node.op == "Concat"
+              : node.op == "Split";
+}
+
 // Whether the body of a group of this kind may hold `node` at place `i` of `count`.
 bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t count) {
   switch (kind) {
@@ -31,7 +38,7 @@ bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t cou
     case GroupKind::kMatmul:
       return i == 0 ? product_kind(node) == kind : is_pointwise_operator(node);
     case GroupKind::kAttention:
-      return node.op == (i + 1 == count ? "Attention" : "Split");
+      return fits_attention(node, i + 1 == count);
   }
   return false;
 }

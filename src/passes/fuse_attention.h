@@ -1,4 +1,5 @@
-// Lets attention read its operands as parts of wider rows: Split and Attention become one group.
+// Lets attention read its operands as parts of wider rows, and its gradient write its results as such: Split and Attention, or
+// Split, gradient and Concat, become one group each. Where an attention and its gradient read the parts, both do or none.
 // Why: one product for queries, keys and values (merge_parallel, or the exporter) gives rows that hold all
 // three; parting them would copy all of it. Why here: directly behind the pass that makes such products, and
 // in its group, since that one only pays together with this.

@@ -22,6 +22,39 @@ TEST(FuseAttention, TakesTheSplitThatPartsItsOperands) {
   EXPECT_EQ(outcome.graph.value(group.inputs[0]).name, "x");
 }
 
+// The parts of a training step: of queries, keys and values, and their gradients, which are rows of one matrix again.
+TEST(FuseAttention, TakesTheGradientWithItsSplitAndConcat) {
+  const PassOutcome outcome = run_pass(fuse_attention, graph_of(R"((%x: bf16[2,3,24], %d: bf16[2,3,8]) {
+    %widths: i64[3] = constant dense(8, 8, 8)
+    %q: bf16[*], %k: bf16[*], %v: bf16[*] = Split(%x, %widths) {axis = -1}
+    %y: bf16[*], %s: f32[*] = hone.AttentionWithSums(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2}
+    %dq: bf16[*], %dk: bf16[*], %dv: bf16[*] = hone.AttentionGradient(%q, %k, %v, none, %d, %y, %s) {q_num_heads = 2, kv_num_heads = 2}
+    %dx: bf16[*] = Concat(%dq, %dk, %dv) {axis = -1}
+    return %y, %dx
+  })"));
+  ASSERT_EQ(outcome.graph.nodes().size(), 2U) << graph::print(outcome.graph);
+  EXPECT_EQ(outcome.graph.nodes()[0].bodies[0]->nodes().back().op, "hone.AttentionWithSums");
+  const graph::Graph& gradient = *outcome.graph.nodes()[1].bodies[0];
+  EXPECT_EQ(gradient.nodes().front().op, "Split");
+  EXPECT_EQ(gradient.nodes().back().op, "Concat");
+}
+
+// A split in memory for one of them would be there for all.
+TEST(FuseAttention, LeavesPartsThatAGradientCannotReadInPlace) {
+  PassContext context = willing_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node& node) {
+    return node.bodies.empty() || node.bodies[0]->nodes().back().op == "Attention";
+  };
+  check_left_alone(fuse_attention, R"((%x: f32[2,3,24], %d: f32[2,3,8]) {
+    %widths: i64[3] = constant dense(8, 8, 8)
+    %q: f32[*], %k: f32[*], %v: f32[*] = Split(%x, %widths) {axis = -1}
+    %y: f32[*] = Attention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2}
+    %dq: f32[*], %dk: f32[*], %dv: f32[*] = hone.AttentionGradient(%q, %k, %v, none, %d) {q_num_heads = 2, kv_num_heads = 2}
+    return %y, %dq, %dk, %dv
+  })",
+                   "no kernel for the group", context);
+}
+
 TEST(FuseAttention, LeavesPartsThatOthersRead) {
   check_left_alone(fuse_attention, std::string(kParts) + R"(
     %y: f32[*] = Attention(%a, %k, %b) {q_num_heads = 2, kv_num_heads = 2}

@@ -38,6 +38,9 @@ struct PassContext {
   // Nodes, by name, that passes which narrow types leave in f32 though their rules would not, and why: what was
   // measured about this model.
   std::map<std::string, std::string, std::less<>> keep_f32 = {};
+  // The type in which a later pass will have products compute, for passes before it whose answer depends on it; given by
+  // who runs the passes. kUndefined: their own.
+  DType narrows_to = DType::kUndefined;
 };
 
 // Something the pass did, or did not do where a user would expect it; `node` by its name in the user's model.
@@ -79,6 +82,7 @@ struct Pass {
   // For a lossy pass, which runs only where it is named: how far outputs may be off after it, as a relative
   // L2 norm. 0 for others.
   double lossy_limit = 0;
+  DType narrows_to = DType::kUndefined;  // of a pass that has products compute in it
 };
 
 }  // namespace hone::passes

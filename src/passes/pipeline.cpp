@@ -18,6 +18,7 @@
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/fuse_relu_gradient.h"
+#include "passes/keep_attention_sums.h"
 #include "passes/lower_precision.h"
 #include "passes/merge_common.h"
 #include "passes/merge_parallel.h"
@@ -84,9 +85,13 @@ const std::vector<Pass>& pipeline() {
       // On the operators that were recognised and folded, whose kernels keep sums in f32 where the pieces would
       // not; before what is merged, laid out and fused for kernels of a type.
       {"fp16", "fp16", Numerics::kLossy, "compute products and what lies between them in f16", lower_to_f16,
-       Aim::kTime, 0.01},
+       Aim::kTime, 0.01, DType::kF16},
       {"bf16", "bf16", Numerics::kLossy, "compute products and what lies between them in bf16", lower_to_bf16,
-       Aim::kTime, 0.05},
+       Aim::kTime, 0.05, DType::kBF16},
+      // What was left alone for a narrow kernel, and stayed wide.
+      {"spell_out_wide_gradients", "widen", Numerics::kReassociating,
+       "compute attention and its gradient by ordinary operators where narrowing left them without a kernel",
+       spell_out_gradients},
       // For matrix units, which read half types by vectors.
       {"align_classes", "align", Numerics::kExact,
        "pad classes that no vector divides, where a cross entropy alone reads them", align_classes},
@@ -100,6 +105,10 @@ const std::vector<Pass>& pipeline() {
       // once.
       {"merge_parallel", "merge", Numerics::kReassociating,
        "compute products of the same input as one, where its parts need no copy", merge_parallel},
+      {"keep_attention_sums", "merge", Numerics::kReassociating,
+       "let the gradient of attention read the result and the sums of the forward pass, where there are "
+       "kernels for it",
+       keep_attention_sums},
       {"fuse_attention", "merge", Numerics::kExact,
        "let attention read queries, keys and values where one product left them", fuse_attention},
       // Before fusion, which is worth it only for kernels that work in the right layout: oneDNN's products on
@@ -158,6 +167,11 @@ Aim aim_of(std::string_view group) {
 }
 
 namespace {
+
+bool runs(const Pass& pass, const PipelineOptions& options) {
+  return allowed(pass, options.lossy) && !named(options.disabled, pass) &&
+         (options.only.empty() || named(options.only, pass));
+}
 
 // Milliseconds of one step; 0 without prices.
 double price_of(const graph::Graph& graph, const PassContext& context) {
@@ -287,12 +301,16 @@ Result<PipelineResult> run_passes(graph::Graph graph, const PassContext& context
   HONE_ASSIGN(graph, graph::GraphBuilder(graph).finish());
   PipelineResult result{std::move(graph), {}};
   double price = price_of(result.graph, context);
+  PassContext known = context;
   for (const Pass& pass : passes) {
-    if (!allowed(pass, options.lossy) || named(options.disabled, pass) ||
-        (!options.only.empty() && !named(options.only, pass)))
-      continue;
+    if (runs(pass, options) && pass.narrows_to != DType::kUndefined) known.narrows_to = pass.narrows_to;
+  }
+  for (const Pass& pass : passes) {
+    if (!runs(pass, options)) continue;
+    if (pass.narrows_to != DType::kUndefined)
+      known.narrows_to = DType::kUndefined;  // from here on types are what they are
     const int64_t start = now_ns();
-    HONE_ASSIGN(PassOutcome outcome, run_checked(pass, result.graph, context));
+    HONE_ASSIGN(PassOutcome outcome, run_checked(pass, result.graph, known));
     PassReport report{std::string(pass.name),
                       std::string(pass.group),
                       pass.numerics,

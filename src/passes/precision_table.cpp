@@ -21,6 +21,7 @@ constexpr std::array kRows = {
     PrecisionRow{"Conv", kNarrow, {}},
     PrecisionRow{"ConvTranspose", kNarrow, {}},
     PrecisionRow{"Attention", kNarrow, {}},
+    PrecisionRow{"hone.AttentionGradient", kNarrow, {}},
     PrecisionRow{"hone.ConvWeightGradient", kNarrow, {}},
     // Sums over a row stay in their kernels' registers, in f32; what is stored is of the size of one number.
     PrecisionRow{"Softmax", kFollows, {}},

@@ -169,16 +169,23 @@ Result<graph::Graph> graph_of_one(const Node& node, std::span<const graph::Value
 
 namespace {
 
-// `values`: a graph, or a builder of one.
+// `values`: a graph, or a builder of one; `floats`: the type that its f32 inputs are given.
 template <typename Values>
-bool has_kernel_alone(const Target& target, const Values& values, const Node& node) {
+bool has_kernel_alone(const Target& target, const Values& values, const Node& node,
+                      DType floats = DType::kF32) {
   if (!target.runs) return false;
+  std::vector<graph::Value> retyped(floats == DType::kF32 ? 0 : node.inputs.size());
   std::vector<const graph::Value*> inputs;
   std::vector<graph::TensorType> types;
   std::vector<std::string> names;
   for (const ValueId input : node.inputs) {
     inputs.push_back(input.valid() ? &values.value(input) : nullptr);
     types.push_back(input.valid() ? values.type(input) : graph::TensorType{});
+    if (floats == DType::kF32 || !input.valid() || types.back().dtype != DType::kF32) continue;
+    types.back().dtype = floats;
+    graph::Value& stand_in = retyped[types.size() - 1];  // a constant, too: of its numbers nothing is asked
+    stand_in.name = values.value(input).name;
+    inputs.back() = &stand_in;
   }
   for (const ValueId output : node.outputs) names.push_back(output.valid() ? values.value(output).name : "");
   const auto alone = graph_of_one(node, inputs, types, names);
@@ -193,6 +200,10 @@ bool runs_alone(const Target& target, const graph::Graph& graph, const Node& nod
 
 bool runs_alone(const Target& target, const GraphBuilder& builder, const Node& node) {
   return has_kernel_alone(target, builder, node);
+}
+
+bool runs_alone_in(const Target& target, const graph::Graph& graph, const Node& node, DType type) {
+  return has_kernel_alone(target, graph, node, type);
 }
 
 }  // namespace hone::passes

@@ -75,5 +75,7 @@ Result<graph::Graph> graph_of_one(const Node& node, std::span<const graph::Value
 // Whether the target has a kernel for `node`, whose values are the graph's, by itself; without one to ask: no.
 bool runs_alone(const Target& target, const graph::Graph& graph, const Node& node);
 bool runs_alone(const Target& target, const GraphBuilder& builder, const Node& node);
+// The same for the node with its f32 inputs in `type`.
+bool runs_alone_in(const Target& target, const graph::Graph& graph, const Node& node, DType type);
 
 }  // namespace hone::passes

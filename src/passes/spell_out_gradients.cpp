@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "graph/gradients/spelled_out.h"
+#include "passes/precision_table.h"
 #include "passes/rewrite.h"
 
 namespace hone::passes {
@@ -16,6 +17,13 @@ bool has_open_extents(const graph::Graph& graph, const Node& node) {
                      [&](ValueId input) { return input.valid() && !graph.type(input).is_static(); });
 }
 
+// Products whose kernels will be those of the type to which a later pass brings them, if it has one there.
+bool will_run_narrow(const Node& node, const graph::Graph& graph, const PassContext& context) {
+  return context.narrows_to != DType::kUndefined && precision_row(node).rule == PrecisionRule::kNarrow &&
+         !context.keep_f32.contains(node.name) &&
+         runs_alone_in(context.target, graph, node, context.narrows_to);
+}
+
 }  // namespace
 
 Result<PassOutcome> spell_out_gradients(const graph::Graph& graph, const PassContext& context) {
@@ -23,7 +31,7 @@ Result<PassOutcome> spell_out_gradients(const graph::Graph& graph, const PassCon
   GraphBuilder builder(graph);
   for (const Node& node : graph.nodes()) {
     if (!graph::can_be_spelled_out(node) || !context.target.runs || has_open_extents(graph, node)) continue;
-    if (runs_alone(context.target, graph, node)) continue;
+    if (runs_alone(context.target, graph, node) || will_run_narrow(node, graph, context)) continue;
     const NodeId id = graph.value(node.outputs[0]).producer;
     builder.replacing({id});
     graph::NodeEmitter emitter(builder, node.name, node.provenance);

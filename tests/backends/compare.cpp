@@ -89,7 +89,7 @@ std::string disagreement(const Tensor& got, const Tensor& want, double tolerance
     norm += w * w;
   }
   const bool half = want.dtype() == DType::kF16 || want.dtype() == DType::kBF16;
-  const double allowed = half ? 5e-3 : tolerance;
+  const double allowed = half ? std::max(5e-3, tolerance) : tolerance;
   if (error == 0 || std::sqrt(error) <= allowed * std::sqrt(norm)) return {};
   return fmt::format("relative L2 error {:.2e}", std::sqrt(error / norm));
 }

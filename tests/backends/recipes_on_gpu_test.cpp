@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/source_folder.h"
+#include "graph/group_kind.h"
 #include "graph/text.h"
 #include "lab/training/program.h"
 #include "lab/training/session.h"
@@ -98,6 +99,38 @@ TEST_P(RecipesOnGpu, InBf16NeitherNeedReferenceNorConvertActivations) {
   EXPECT_LE(converted.size(), 2U) << ::testing::PrintToString(converted);  // to and from rows of positions
   if (const char* to = std::getenv("HONE_DUMP"))
     std::ofstream(fmt::format("{}/{}.txt", to, GetParam().name)) << graph::print(step);
+}
+
+// A step in bf16 keeps attention and its gradient as operators, and no matrix of queries × keys.
+TEST(RecipesInHalves, KeepAttention) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  const ShippedRecipe gpt2 = shipped_recipes()[3];
+  const auto recipe = model::read_recipe(source_folder() / "recipes/gpt2_124m.toml", gpt2.overrides);
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  const auto program = lab::make_program(*recipe, gpt2.fields, 10, 4);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto graphs = lab::optimised_graphs(*program, *provider, {}, "bf16");
+  ASSERT_TRUE(graphs.ok()) << graphs.error().message;
+  std::map<std::string, int> count;
+  for (const graph::Node& node : graphs->step.nodes()) {
+    EXPECT_TRUE(provider->runs(graphs->step, node)) << node.op << " " << node.name;
+    ++count[node.op];
+    if (graph::is_group(node))
+      for (const graph::Node& inner : node.bodies[0]->nodes()) ++count[inner.op + " in a group"];
+    for (const graph::ValueId output : node.outputs) {
+      if (!output.valid() || !graphs->step.type(output).is_static()) continue;
+      const Shape shape = graphs->step.type(output).shape();
+      EXPECT_FALSE(shape.size() > 2 && shape.back() == 1024 && shape[shape.size() - 2] == 1024)
+          << node.op << " " << node.name;
+    }
+  }
+  // In groups with the splits before and the joins behind them, which then copy nothing.
+  EXPECT_GE(count["hone.AttentionWithSums in a group"], 2);  // a layer each, in each part of the batch
+  EXPECT_EQ(count["hone.AttentionGradient in a group"], count["hone.AttentionWithSums in a group"]);
+  EXPECT_EQ(count["Concat in a group"], count["hone.AttentionGradient in a group"]);
+  for (const char* const op :
+       {"Attention", "hone.AttentionWithSums", "hone.AttentionGradient", "Softmax", "Split"})
+    EXPECT_EQ(count[op], 0) << op;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),

@@ -172,6 +172,7 @@ void add_matrices(ReferenceCases& c) {
   c.add("QLinearMatMul", {u8, scale, zero, u8, scale, zero, scale, zero});
   const Operand heads = f32({1, 2, 5, 8});
   c.add("Attention", {heads, heads, heads});
+  c.add("hone.AttentionWithSums", {heads, heads, heads}, {}, 2);
   c.add("hone.AttentionGradient", {heads, heads, heads, kNone, heads}, {}, 3);
   c.add("RotaryEmbedding", {heads, f32({1, 5, 4}), f32({1, 5, 4})});
   c.add("LinearAttention", {f32({1, 5, 8}), f32({1, 5, 8}), f32({1, 5, 8})},

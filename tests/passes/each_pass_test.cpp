@@ -241,6 +241,17 @@ const PassCase kPassCases[] = {
       %y: f16[*] = ScatterElements(%m, %c, %n) {axis = 1, reduction = "add"}
       return %y
     })"},
+    {"spell_out_wide_gradients", "attention_in_a_type_without_kernels",
+     R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4]) {
+      %y: f64[*] = Attention(%q, %k, %v) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
+      return %y
+    })"},
+    {"keep_attention_sums", "of_the_same_operands",
+     R"((%q: f16[2,5,12], %k: f16[2,7,6], %v: f16[2,7,4], %d: f16[2,5,8]) {
+      %y: f16[*] = Attention(%q, %k, %v) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
+      %dq: f16[*], %dk: f16[*], %dv: f16[*] = hone.AttentionGradient(%q, %k, %v, none, %d) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
+      return %y, %dq, %dk, %dv
+    })"},
     {"fuse_attention", "operands_out_of_one_matrix", R"((%x: f32[2,4,24]) {
       %widths: i64[3] = constant dense(8, 8, 8)
       %q: f32[*], %k: f32[*], %v: f32[*] = Split(%x, %widths) {axis = -1}
@@ -315,7 +326,9 @@ const PassCase kPassCases[] = {
 };
 
 // The CPU has no kernel for what the pass makes; its pieces round to f16 each.
-bool is_for_half_types(const Pass& pass) { return pass.name == "fuse_cross_entropy"; }
+bool is_for_half_types(const Pass& pass) {
+  return pass.name == "fuse_cross_entropy" || pass.name == "keep_attention_sums";
+}
 
 // Where no table of kernels of the CPU's lets a pass do anything: one that takes half types.
 std::shared_ptr<const runtime::Provider> provider_for(const Pass& pass) {

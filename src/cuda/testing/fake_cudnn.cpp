@@ -2,6 +2,8 @@
 // backend API has them, refuses what the library refuses (attributes that are missing, of another type or out of order,
 // descriptors that are gone, shapes that do not fit, misaligned or missing addresses), and computes graphs of one convolution
 // and what follows it, and attention, as NVIDIA's documentation defines them: in double, values between operations in f32.
+// What is composed of products, functions and reductions it computes one operation after the other, and takes where that is
+// attention or its gradient by the rules of the library's engines (fake_cudnn_composition.cpp).
 //
 // Its engines are made after those that 9.19 has for an H100. Compiled ones take the sum of a convolution, one tensor and one
 // bias, and a few functions of that; a generated one any function, with channels last, on tensor cores. In f32 its first
@@ -108,12 +110,29 @@ const std::vector<Rule>& rules_of(Kind kind) {
         {kReluLowerSlope, Type::kDouble, kMayLack},
         {kEluAlpha, Type::kDouble, kMayLack},
         {kSoftplusBeta, Type::kDouble, kMayLack},
-        {kSwishBeta, Type::kDouble, kMayLack}}},
+        {kSwishBeta, Type::kDouble, kMayLack},
+        {kPointwiseAxis, Type::kInt64, kMayLack}}},
       {Kind::kPointwiseOperation,
        {{kPointwiseDescriptor, Type::kDescriptor, kNeeded, Kind::kPointwise},
         {kPointwiseX, Type::kDescriptor, kNeeded},
         {kPointwiseB, Type::kDescriptor, kMayLack},
+        {kPointwiseT, Type::kDescriptor, kMayLack},
         {kPointwiseY, Type::kDescriptor, kNeeded}}},
+      {Kind::kProduct, {{kProductComputeType, Type::kDataType, kNeeded}}},
+      {Kind::kProductOperation,
+       {{kProductDescriptor, Type::kDescriptor, kNeeded, Kind::kProduct},
+        {kProductA, Type::kDescriptor, kNeeded},
+        {kProductB, Type::kDescriptor, kNeeded},
+        {kProductC, Type::kDescriptor, kNeeded}}},
+      {Kind::kReduction,
+       {{kReductionOperator, Type::kReductionOperator, kNeeded},
+        {kReductionComputeType, Type::kDataType, kNeeded}}},
+      {Kind::kReductionOperation,
+       {{kReductionDescriptor, Type::kDescriptor, kNeeded, Kind::kReduction},
+        {kReductionX, Type::kDescriptor, kNeeded},
+        {kReductionY, Type::kDescriptor, kNeeded}}},
+      {Kind::kReshapeOperation,
+       {{kReshapeX, Type::kDescriptor, kNeeded}, {kReshapeY, Type::kDescriptor, kNeeded}}},
       {Kind::kAttention,
        {{kAttentionQ, Type::kDescriptor, kNeeded},
         {kAttentionK, Type::kDescriptor, kNeeded},
@@ -188,6 +207,8 @@ bool has_upper_clip(const Program& program) {
 
 bool takes(int64_t engine, const Program& program) {
   if (program.attention) return takes_attention(engine, *program.attention);
+  if (program.composition)
+    return engine == kGenerated || engine == kUnsteady;  // what it reads is what it takes
   if (has_upper_clip(program) && engine != kDirect) return false;
   switch (engine) {
     case kDirect:
@@ -252,7 +273,8 @@ CudnnCode finalise_kind(const Object& object) {
       }
       return read_program(object)
                  ? CudnnCode::kSuccess
-                 : refuse(CudnnCode::kNotSupportedGraph, "no convolution with what follows it, no attention");
+                 : refuse(CudnnCode::kNotSupportedGraph,
+                          "no convolution with what follows it, no attention, no gradient of one");
     case Kind::kEngine:
       return finalise_engine(object);
     case Kind::kHeuristics:
@@ -464,9 +486,9 @@ CudnnCode cudnnBackendExecute(void* handle, Object* plan, Object* pack) {
   if (!is_live(&config)) return refuse(CudnnCode::kBadParameter, "the configuration is gone");
   const Object& engine = config.object(kConfigEngine);
   const auto index = engine.one<int64_t>(kEngineIndex);
-  auto run = std::make_unique<ProgramRun>(ProgramRun{
-      .program = *read_program(engine.object(kEngineGraph)), .wrong = false, .at = {}, .scale = 0});
-  const bool in_f32 = run->program.result().type == CudnnDataType::kF32;
+  auto run = std::make_unique<ProgramRun>(
+      ProgramRun{.program = *read_program(engine.object(kEngineGraph)), .wrong = false, .at = {}});
+  const bool in_f32 = !run->program.composition && run->program.result().type == CudnnDataType::kF32;
   run->wrong = index == kUnsteady || (in_f32 && (index == kTensorCores || index == kGenerated));
   const auto uids = pack->all<int64_t>(kPackUids);
   const auto addresses = pack->all<void*>(kPackPointers);
@@ -480,8 +502,9 @@ CudnnCode cudnnBackendExecute(void* handle, Object* plan, Object* pack) {
     if (reinterpret_cast<uintptr_t>(given->second) % static_cast<uintptr_t>(tensor.alignment) != 0)
       return refuse(CudnnCode::kMisaligned, "tensor " + std::to_string(tensor.uid));
   }
-  if (run->program.attention)
-    run->scale = *static_cast<const float*>(run->at.at(run->program.attention->scale.uid));
+  for (const TensorView& tensor : run->program.memory) {
+    if (tensor.by_value) run->by_value[tensor.uid] = *static_cast<const float*>(run->at.at(tensor.uid));
+  }
   if (workspace_of(config) > 0 && pack->one<void*>(kPackWorkspace) == nullptr)
     return refuse(CudnnCode::kNullPointer, "no workspace");
   fake_driver_give(

@@ -6,7 +6,6 @@
 #include "cuda/testing/stored_numbers.h"
 
 namespace hone::cuda::fake_cudnn {
-namespace {
 
 double load(const void* data, CudnnDataType type, int64_t at) {
   if (type == CudnnDataType::kF32) return static_cast<double>(static_cast<const float*>(data)[at]);
@@ -22,6 +21,8 @@ void store(void* data, CudnnDataType type, int64_t at, double value) {
     static_cast<uint16_t*>(data)[at] =
         type == CudnnDataType::kF16 ? hone::cuda::testing::f16_bits(x) : hone::cuda::testing::bf16_bits(x);
 }
+
+namespace {
 
 std::vector<double> numbers(const ProgramRun& run, const TensorView& tensor) {
   std::vector<double> all(static_cast<size_t>(tensor.count()));
@@ -149,7 +150,7 @@ void attend(const ProgramRun& run) {
           double score = 0;
           for (int64_t i = 0; i < a.q.extents[3]; ++i)
             score += element(a.q, b, h, row, i) * element(a.k, b, h / queries_a_head, key, i);
-          weights[static_cast<size_t>(key)] = score * static_cast<double>(run.scale);
+          weights[static_cast<size_t>(key)] = score * static_cast<double>(run.by_value.at(a.scale.uid));
           largest = std::max(largest, weights[static_cast<size_t>(key)]);
         }
         for (double& weight : weights) sum += weight = std::exp(weight - largest);
@@ -170,6 +171,7 @@ void attend(const ProgramRun& run) {
 
 void ProgramRun::compute() const {
   if (program.attention) return attend(*this);
+  if (program.composition) return compute_composition(*this);
   const TensorView& y = program.result();
   std::vector<double> values = convolve(*this);
   for (const Step& step : program.steps) {

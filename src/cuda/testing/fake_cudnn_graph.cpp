@@ -102,6 +102,9 @@ std::optional<Program> read_program(const Object& graph) {
   const auto operations = graph.all<const Object*>(kGraphOperations);
   if (operations[0]->kind == Kind::kAttention)
     return operations.size() == 1 ? read_attention(*operations[0]) : std::nullopt;
+  if (std::any_of(operations.begin(), operations.end(),
+                  [](const Object* each) { return each->kind == Kind::kProductOperation; }))
+    return read_composition(operations);
   const auto convolution =
       is_operation(operations[0]->kind) && operations[0]->kind != Kind::kPointwiseOperation
           ? read_convolution(*operations[0])

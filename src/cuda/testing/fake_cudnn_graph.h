@@ -49,7 +49,8 @@ struct Object {
 inline bool is_operation(Kind kind) {
   return kind == Kind::kConvolutionForward || kind == Kind::kConvolutionBackwardData ||
          kind == Kind::kConvolutionBackwardFilter || kind == Kind::kPointwiseOperation ||
-         kind == Kind::kAttention;
+         kind == Kind::kAttention || kind == Kind::kProductOperation || kind == Kind::kReductionOperation ||
+         kind == Kind::kReshapeOperation;
 }
 
 struct TensorView {
@@ -105,16 +106,33 @@ struct Step {
 struct AttentionView {
   TensorView q, k, v, o, scale;
 };
-// A convolution and what follows it, or attention.
+// Products, functions, reductions and views, each of tensors that were there before (fake_cudnn_composition.cpp): what is
+// composed of attention, or of its gradient.
+struct ComposedStep {
+  Kind kind{};
+  CudnnPointwise mode{};
+  CudnnReduction reduction{};
+  int64_t axis = 0;
+  TensorView x;
+  std::optional<TensorView> b, t;
+  TensorView y;
+};
+struct Composition {
+  std::vector<ComposedStep> steps;
+  CudnnDataType type() const { return steps.front().x.type; }
+};
+// A convolution and what follows it, attention, or a composition.
 struct Program {
   std::optional<ConvolutionView> convolved;
   std::vector<Step> steps;
   std::optional<AttentionView> attention;
+  std::optional<Composition> composition = {};
   std::vector<TensorView> memory;  // what a run gives addresses of
 
   const ConvolutionView& convolution() const { return *convolved; }
   const TensorView& result() const {
     if (attention) return attention->o;
+    if (composition) return composition->steps.back().y;
     if (!steps.empty()) return steps.back().y;
     if (convolution().weight_gradient) return convolution().w;
     return convolution().backward ? convolution().x : convolution().y;
@@ -123,15 +141,21 @@ struct Program {
 
 // nullopt for any other graph, and for one whose shapes do not fit.
 std::optional<Program> read_program(const Object& graph);
+std::optional<Program> read_composition(const std::vector<const Object*>& operations);
 
 // A run of a program: the addresses of its tensors in memory.
 struct ProgramRun {
   Program program;
   bool wrong = false;  // of an engine that computes something else: NaN
   std::map<int64_t, void*> at;
-  float scale = 0;  // attention's, by value
+  std::map<int64_t, float> by_value = {};  // numbers, as they were when the run was given
 
   void compute() const;
 };
+void compute_composition(const ProgramRun& run);
+
+// A number of memory in one of the library's types.
+double load(const void* data, CudnnDataType type, int64_t at);
+void store(void* data, CudnnDataType type, int64_t at, double value);
 
 }  // namespace hone::cuda::fake_cudnn

@@ -62,7 +62,18 @@ Status infer_attention(InferContext& context) {
   return {};
 }
 
-// Inputs: Q, K, V, mask (may be absent), the gradient of the output.
+// Outputs: Y, and the logarithm of each query's sum of exponentials, [batch, heads, queries].
+Status infer_attention_with_sums(InferContext& context) {
+  HONE_CHECK(infer_attention(context));
+  HONE_ASSIGN(const HeadDims q, head_dims(context, 0, "q_num_heads"));
+  const TensorType sums = context.input(0).has_rank()
+                              ? tensor_type(DType::kF32, Dims{q.batch, q.heads, q.length})
+                              : unranked(DType::kF32);
+  context.set_output(1, sums);
+  return {};
+}
+
+// Inputs: Q, K, V, mask (may be absent), the gradient of the output; and, where they are kept, the output and its sums.
 Status infer_attention_gradient(InferContext& context) {
   HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
   for (const std::size_t input : {1, 2, 4}) HONE_CHECK(infer::expect_same_dtype(context, 0, input));
@@ -79,6 +90,9 @@ Status infer_attention_gradient(InferContext& context) {
                                      context.input(2).text()));
   if (differ(k.length, v.length) || differ(q.size, k.size))
     return context.error("queries, keys and values do not fit together");
+  if (context.has_input(5) != context.has_input(6))
+    return context.error("the output and its sums come together or not at all");
+  if (context.has_input(5)) HONE_CHECK(infer::expect_same_dtype(context, 4, 5));
   for (std::size_t i = 0; i < 3; ++i) context.set_output(i, context.input(i));
   return {};
 }
@@ -178,10 +192,22 @@ void add_attention_ops(OpTable& table) {
              .flops = attention_flops,
              .summary = "scaled dot-product attention with mask, past keys and values, and grouped heads"});
   table.add(
+      {.name = "hone.AttentionWithSums",
+       .op_class = OpClass::kMatrix,
+       .min_inputs = 3,
+       .max_inputs = 4,
+       .min_outputs = 2,
+       .max_outputs = 2,
+       .attributes = {{"is_causal", kInt}, {"kv_num_heads", kInt}, {"q_num_heads", kInt}, {"scale", kFloat}},
+       .infer = infer_attention_with_sums,
+       .flops = attention_flops,
+       .summary =
+           "Attention, and the logarithm of each query's sum of exponentials, which its gradient reads"});
+  table.add(
       {.name = "hone.AttentionGradient",
        .op_class = OpClass::kMatrix,
        .min_inputs = 5,
-       .max_inputs = 5,
+       .max_inputs = 7,
        .min_outputs = 3,
        .max_outputs = 3,
        .attributes = {{"is_causal", kInt}, {"kv_num_heads", kInt}, {"q_num_heads", kInt}, {"scale", kFloat}},
@@ -190,7 +216,7 @@ void add_attention_ops(OpTable& table) {
        .may_be_absent = uint32_t{1} << 3,
        .summary =
            "the gradients of query, key and value of an Attention, of these, its mask and its output's "
-           "gradient"});
+           "gradient, and of its output and sums where those were kept"});
   table.add({.name = "RotaryEmbedding",
              .op_class = OpClass::kOther,
              .min_inputs = 3,

@@ -232,6 +232,28 @@ Result<std::vector<Tensor>> attention(const RefCall& call) {
   return outputs;
 }
 
+// The attention, and log Σ exp of each query's masked scores.
+Result<std::vector<Tensor>> attention_with_sums(const RefCall& call) {
+  HONE_ASSIGN(const AttentionInputs in, read_attention(call));
+  HONE_ASSIGN(std::vector<Tensor> outputs,
+              attention({.op = call.op, .attributes = call.attributes, .inputs = call.inputs}));
+  Wide sums(static_cast<std::size_t>(in.q.batch * in.q.heads * in.q.length), kMinusInfinity);
+  Wide row(static_cast<std::size_t>(in.k.length)), scores = row;
+  std::size_t at = 0;
+  for (int64_t b = 0; b < in.q.batch && !row.empty(); ++b)
+    for (int64_t h = 0; h < in.q.heads; ++h)
+      for (int64_t i = 0; i < in.q.length; ++i, ++at) {
+        score_row(in, b, h, i, row.data(), scores.data(), ScoreStage::kMask);
+        const double largest = *std::max_element(scores.begin(), scores.end());
+        if (largest == kMinusInfinity) continue;
+        double sum = 0;
+        for (const double score : scores) sum += std::exp(score - largest);
+        sums[at] = largest + std::log(sum);
+      }
+  outputs.push_back(rounded(DType::kF32, {in.q.batch, in.q.heads, in.q.length}, sums));
+  return outputs;
+}
+
 // dV = Pᵀ·dY, dS = P∘(dY·Vᵀ - Σ P∘(dY·Vᵀ)), dQ = scale·dS·K, dK = scale·dSᵀ·Q. A query that sees no key has no part.
 Result<std::vector<Tensor>> attention_gradient(const RefCall& call) {
   HONE_ASSIGN(const AttentionInputs in,
@@ -436,6 +458,7 @@ Result<std::vector<Tensor>> linear_attention(const RefCall& call) {
 
 void add_attention_kernels(RefTable& table) {
   table.add("Attention", attention);
+  table.add("hone.AttentionWithSums", attention_with_sums);
   table.add("hone.AttentionGradient", attention_gradient);
   table.add("RotaryEmbedding", rotary_embedding);
   table.add("LinearAttention", linear_attention);

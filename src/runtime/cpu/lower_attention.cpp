@@ -51,9 +51,9 @@ std::optional<std::pair<kernels::AttentionDesc, std::optional<std::size_t>>> des
 }
 
 void lower_attention_gradient(const LowerContext& context, std::vector<Candidate>& found) {
-  const auto known = attention_gradient_of_node(context);
-  if (!known) return;
   const GroupView node(context);
+  const auto known = attention_gradient_of_node(node);
+  if (!known) return;
   for (const std::size_t i : {0, 1, 2, 4}) {
     if (!is_plain_f32(node, context.node.inputs[i])) return;
   }
@@ -81,7 +81,7 @@ void lower_attention(const LowerContext& context, std::vector<Candidate>& found)
   if (context.node.op == "hone.AttentionGradient") return lower_attention_gradient(context, found);
   const GroupView group(context);
   const auto known = attention_of_node(group);
-  if (!known) return;
+  if (!known || known->gives_sums) return;
   for (std::size_t i = 0; i < 3; ++i) {
     if (!is_plain_f32(group, group.last().inputs[i])) return;
   }

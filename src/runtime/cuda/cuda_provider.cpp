@@ -128,6 +128,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
     if (why_not.empty()) why_not = cuda_kernels::lower_weight_gradient(context, kernels_, found);
     if (kernels_.cache != nullptr) cuda_kernels::lower_own_depthwise(context, kernels_, found);
     if (why_not.empty()) why_not = cuda_kernels::lower_attention(context, kernels_, found);
+    if (why_not.empty()) why_not = cuda_kernels::lower_attention_gradient(context, kernels_, found);
     if (kernels_.cache != nullptr) cuda_kernels::lower_own_attention(context, kernels_, found);
   }
   if (found.empty() && ReferenceNode::can_run(graph, node))

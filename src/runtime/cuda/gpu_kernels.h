@@ -68,6 +68,9 @@ void lower_own_depthwise(const LowerContext& context, const GpuKernels& kernels,
 // Why cuDNN has no candidate for attention, as for a convolution; one of our own may be there.
 std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found);
+// The same for hone.AttentionGradient.
+std::string lower_attention_gradient(const LowerContext& context, const GpuKernels& kernels,
+                                     std::vector<Candidate>& found);
 // Adds our own kernel for attention, where it is short enough.
 void lower_own_attention(const LowerContext& context, const GpuKernels& kernels,
                          std::vector<Candidate>& found);

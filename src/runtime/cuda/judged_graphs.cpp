@@ -57,5 +57,8 @@ std::shared_ptr<const JudgedConvolution> JudgedGraphs::judge(const cuda::Convolu
 std::shared_ptr<const JudgedAttention> JudgedGraphs::judge(const cuda::AttentionDesc& desc) {
   return judge_once(attentions_, desc);
 }
+std::shared_ptr<const JudgedAttentionGradient> JudgedGraphs::judge(const cuda::AttentionGradientDesc& desc) {
+  return judge_once(attention_gradients_, desc);
+}
 
 }  // namespace hone::runtime

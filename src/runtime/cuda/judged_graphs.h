@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/cudnn_attention.h"
+#include "cuda/cudnn_attention_gradient.h"
 #include "cuda/cudnn_convolution.h"
 
 namespace hone::runtime {
@@ -23,6 +23,7 @@ struct JudgedGraph {
 };
 using JudgedConvolution = JudgedGraph<cuda::Convolution>;
 using JudgedAttention = JudgedGraph<cuda::Attention>;
+using JudgedAttentionGradient = JudgedGraph<cuda::AttentionGradient>;
 
 // May be used by several threads at once.
 class JudgedGraphs {
@@ -32,6 +33,7 @@ class JudgedGraphs {
   const cuda::Cudnn& library() const { return *library_; }
   std::shared_ptr<const JudgedConvolution> judge(const cuda::ConvolutionDesc& desc);
   std::shared_ptr<const JudgedAttention> judge(const cuda::AttentionDesc& desc);
+  std::shared_ptr<const JudgedAttentionGradient> judge(const cuda::AttentionGradientDesc& desc);
 
  private:
   template <typename Desc, typename GraphKind>
@@ -48,6 +50,7 @@ class JudgedGraphs {
   // The newest first.
   std::deque<Known<cuda::ConvolutionDesc, cuda::Convolution>> convolutions_;
   std::deque<Known<cuda::AttentionDesc, cuda::Attention>> attentions_;
+  std::deque<Known<cuda::AttentionGradientDesc, cuda::AttentionGradient>> attention_gradients_;
 };
 
 }  // namespace hone::runtime

@@ -1,13 +1,12 @@
-// Attention on a GPU in half types, alone and with the splits of its group: cuDNN's engines as candidates. It takes no masks,
-// causal ones neither, and not f32: such attention stays products and a softmax, and one that the model has as an operator
-// runs on the host and says why.
+// Attention on a GPU in half types, alone and with the splits of its group: cuDNN's engines as candidates. It is not of f32:
+// such attention stays products and a softmax, and one that the model has as an operator runs on the host and says why.
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "runtime/cuda/attention_graph.h"
 #include "runtime/cuda/gpu_kernels.h"
 #include "runtime/cuda/judged_graphs.h"
-#include "runtime/lower/attention_of_node.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
@@ -25,7 +24,7 @@ class GpuAttention : public Kernel {
         graph_(graph),
         scratch_bytes_(plan->workspace_bytes),
         runs_(std::move(graph), std::move(plan)),
-        scale_(traits_.node.scale) {}
+        numbers_{.scale = traits_.node.scale} {}
 
   std::string implementation() const override { return traits_.implementation; }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -35,72 +34,39 @@ class GpuAttention : public Kernel {
   }
 
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
-    const auto at = [&](const AttentionOperand& operand) {
-      return static_cast<const std::byte*>(arguments.inputs[operand.input]) +
-             static_cast<std::size_t>(operand.offset) * kHalfBytes;
-    };
-    const cuda::AttentionOperands operands{.q = at(traits_.node.q),
-                                           .k = at(traits_.node.k),
-                                           .v = at(traits_.node.v),
+    const NodeAttention& node = traits_.node;
+    const cuda::AttentionOperands operands{.q = address_of(node.q, arguments.inputs),
+                                           .k = address_of(node.k, arguments.inputs),
+                                           .v = address_of(node.v, arguments.inputs),
+                                           .mask = node.mask ? arguments.inputs[node.mask->input] : nullptr,
                                            .o = arguments.outputs[0],
-                                           .scale = &scale_};
+                                           .sums = node.gives_sums ? arguments.outputs[1] : nullptr,
+                                           .numbers = &numbers_};
     return runs_.run(graph_->operands(operands), arguments.scratch, static_cast<CudaQueue&>(queue).stream());
   }
 
  private:
-  static constexpr std::size_t kHalfBytes = 2;
-
   GpuAttentionTraits traits_;
   std::shared_ptr<const cuda::Attention> graph_;
   std::size_t scratch_bytes_ = 0;
   cuda::CudnnRuns runs_;
-  alignas(cuda::kCudnnAlignment) float scale_;
+  cuda::AttentionNumbers numbers_;
 };
-
-cuda::AttentionDesc::Strides library_strides(const AttentionOperand& operand) {
-  return {operand.strides[0], operand.strides[1], operand.strides[2]};
-}
-
-// Empty where the library may be asked.
-std::string why_no_attention(const GroupView& group, const NodeAttention& node) {
-  const graph::Node& attention = group.last();
-  for (std::size_t i = 0; i < 3; ++i) {
-    const graph::TensorType& type = group.type(attention.inputs[i]);
-    if (type.dtype != DType::kF16 && type.dtype != DType::kBF16)
-      return fmt::format("cuDNN's attention is of f16 and bf16, not of {}", dtype_name(type.dtype));
-    if (type.layout != Layout::kPlain || type.dtype != group.type(attention.inputs[0]).dtype)
-      return "its operands differ in type or layout";
-  }
-  if (node.masked || node.causal) return "cuDNN's one operation for attention has no masks";
-  for (const AttentionOperand& operand : {node.q, node.k, node.v}) {
-    if (operand.offset % 8 != 0) return "an operand begins within 16 bytes of another";
-  }
-  return {};
-}
 
 }  // namespace
 
 std::string lower_attention(const LowerContext& context, const GpuKernels& kernels,
                             std::vector<Candidate>& found) {
   const GroupView group(context);
-  if (group.last().op != "Attention" || (group.is_group() && group.kind() != graph::GroupKind::kAttention))
-    return {};
+  const bool is_attention = group.last().op == "Attention" || group.last().op == "hone.AttentionWithSums";
+  if (!is_attention || (group.is_group() && group.kind() != graph::GroupKind::kAttention)) return {};
   if (kernels.cudnn == nullptr) return kernels.no_cudnn;
   const auto node = attention_of_node(group);
   if (!node) return "no attention with a cache, a cap, or more results than one";
-  if (std::string why = why_no_attention(group, *node); !why.empty()) return why;
-  const cuda::AttentionDesc desc{.dtype = group.type(group.last().inputs[0]).dtype,
-                                 .batch = node->batch,
-                                 .heads = node->q.heads,
-                                 .kv_heads = node->k.heads,
-                                 .queries = node->q.rows,
-                                 .keys = node->k.rows,
-                                 .head_dim = node->q.columns,
-                                 .value_dim = node->v.columns,
-                                 .q = library_strides(node->q),
-                                 .k = library_strides(node->k),
-                                 .v = library_strides(node->v),
-                                 .o = library_strides(node->out)};
+  const auto read = library_attention(group, group.last(), *node);
+  if (const auto* const why = std::get_if<std::string>(&read)) return *why;
+  cuda::AttentionDesc desc = std::get<cuda::AttentionDesc>(read);
+  desc.sums = node->gives_sums;
   const auto judged = kernels.cudnn->judge(desc);
   for (std::size_t i = 0; i < judged->engines.size(); ++i) {
     const cuda::CudnnEngine& engine = judged->engines[i];

@@ -45,8 +45,31 @@ bool find_source(const GroupView& group, graph::ValueId value, AttentionOperand&
   return true;
 }
 
+// Where gradient `i` of `node` is put: an output of its own, or a part of one that a Concat of the group makes.
+bool find_target(const GroupView& group, const graph::Node& node, std::size_t i, AttentionOperand& operand) {
+  if (!node.has_output(i)) return false;
+  operand.input = i;
+  if (!group.is_group()) return true;
+  const graph::Node& last = group.last();
+  if (&last == &node) {
+    const std::vector<graph::ValueId>& outputs = group.graph().outputs();
+    const auto own = std::find(outputs.begin(), outputs.end(), node.outputs[i]);
+    operand.input = static_cast<std::size_t>(own - outputs.begin());
+    return own != outputs.end();
+  }
+  if (last.op != "Concat" || group.type(last.outputs[0]).rank() != 3) return false;
+  operand.input = 0;
+  operand.row_length = group.type(last.outputs[0]).shape()[2];
+  for (const graph::ValueId joined : last.inputs) {
+    if (joined == node.outputs[i]) return true;
+    operand.offset += group.type(joined).shape()[2];
+  }
+  return false;
+}
+
 bool is_plain_attention(const graph::Node& node) {
   const Attributes& a = node.attributes;
+  if (node.op == "hone.AttentionWithSums") return true;
   return node.op == "Attention" && node.outputs.size() == 1 && !node.has_input(4) && !node.has_input(5) &&
          !node.has_input(6) && a.real("softcap", 0.0F) == 0.0F && a.integer("softmax_precision", 1) == 1;
 }
@@ -68,7 +91,8 @@ std::optional<AttentionMask> mask_of(const GroupView& group, graph::ValueId valu
 // The sizes of the splits are known.
 std::vector<std::size_t> split_sizes(const GroupView& group) {
   std::vector<std::size_t> inputs;
-  for (const graph::Node& split : group.nodes().first(group.nodes().size() - 1)) {
+  for (const graph::Node& split : group.nodes()) {
+    if (split.op != "Split") continue;
     const auto sizes = split.has_input(1) ? group.input_index(split.inputs[1]) : std::nullopt;
     if (sizes) inputs.push_back(*sizes);
   }
@@ -99,30 +123,45 @@ std::optional<NodeAttention> attention_of_node(const GroupView& group) {
   if (known.masked)
     known.mask = mask_of(group, node.inputs[3], {known.batch, known.q.heads, known.q.rows, known.k.rows});
   known.unread = split_sizes(group);
+  known.gives_sums = node.op == "hone.AttentionWithSums";
   return known;
 }
 
-std::optional<NodeAttention> attention_gradient_of_node(const LowerContext& context) {
-  const graph::Node& node = context.node;
-  if (node.op != "hone.AttentionGradient" || element_count(context.in_shape(0)) == 0) return std::nullopt;
+const graph::Node* find_attention_gradient(const GroupView& group) {
+  for (const graph::Node& node : group.nodes())
+    if (node.op == "hone.AttentionGradient") return &node;
+  return nullptr;
+}
+
+std::optional<NodeAttention> attention_gradient_of_node(const GroupView& group) {
+  const graph::Node* const found = find_attention_gradient(group);
+  if (found == nullptr || element_count(group.type(found->inputs[0]).shape()) == 0) return std::nullopt;
+  const graph::Node& node = *found;
   const Attributes& a = node.attributes;
   const int64_t heads = a.integer("q_num_heads", 0), kv_heads = a.integer("kv_num_heads", 0);
   NodeAttention known;
-  const auto read = [&](std::size_t input, int64_t given_heads, AttentionOperand& operand) {
-    operand.input = input;
-    read_shape(context.in_shape(input), given_heads, operand);
-  };
-  read(0, heads, known.q);
-  read(1, kv_heads, known.k);
-  read(2, kv_heads, known.v);
-  read(4, heads, known.out);
-  known.batch = context.in_shape(0)[0];
+  const std::array<int64_t, 3> heads_of = {heads, kv_heads, kv_heads};
+  const std::array<AttentionOperand*, 3> operands = {&known.q, &known.k, &known.v};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Shape shape = group.type(node.inputs[i]).shape();
+    if (!find_source(group, node.inputs[i], *operands[i]) || !find_target(group, node, i, known.gradients[i]))
+      return std::nullopt;
+    read_shape(shape, heads_of[i], *operands[i]);
+    read_shape(shape, heads_of[i], known.gradients[i]);
+  }
+  const auto d_out = group.input_index(node.inputs[4]);
+  if (!d_out) return std::nullopt;
+  known.out.input = *d_out;
+  read_shape(group.type(node.inputs[4]).shape(), heads, known.out);
+  known.batch = group.type(node.inputs[0]).shape()[0];
   known.scale = a.real("scale", 1.0F / std::sqrt(static_cast<float>(known.q.columns)));
   known.causal = a.integer("is_causal", 0) != 0;
   known.masked = node.has_input(3);
   if (known.masked)
-    known.mask =
-        mask_of(GroupView(context), node.inputs[3], {known.batch, known.q.heads, known.q.rows, known.k.rows});
+    known.mask = mask_of(group, node.inputs[3], {known.batch, known.q.heads, known.q.rows, known.k.rows});
+  if (node.has_input(5))
+    known.kept = {.result = *group.input_index(node.inputs[5]), .sums = *group.input_index(node.inputs[6])};
+  known.unread = split_sizes(group);
   return known;
 }
 

@@ -1,5 +1,5 @@
-// What an Attention is, alone or as a group of kind "attention" with the splits that part one matrix into its operands: read
-// once for every provider.
+// What an Attention or its gradient is, alone or as a group of kind "attention" with the splits that part one matrix into its
+// operands and what joins the gradients again: read once for every provider.
 #pragma once
 
 #include <array>
@@ -32,12 +32,22 @@ struct NodeAttention {
   bool causal = false, masked = false;
   std::optional<AttentionMask> mask;  // where it is masked; none where the mask is shorter than the keys
   std::vector<std::size_t> unread;    // inputs that are known: the sizes of splits
+  bool gives_sums = false;            // of each query's exponentials, as its second output
+  // Of a gradient: the inputs that are the result and those sums, where they were kept.
+  struct Kept {
+    std::size_t result = 0, sums = 0;
+  };
+  std::optional<Kept> kept;
+  std::array<AttentionOperand, 3> gradients =
+      {};  // where those of q, k and v lie; `input` is the output that holds them
 };
 
-// nullopt for an attention with a cache, with more results than one, or a cap: no kernel takes those.
+// An Attention or a hone.AttentionWithSums. nullopt for one with a cache, with other results, or a cap: no kernel takes those.
 std::optional<NodeAttention> attention_of_node(const GroupView& group);
 
-// A hone.AttentionGradient: `out` is where the output's gradient lies, and each gradient lies as what it is of.
-std::optional<NodeAttention> attention_gradient_of_node(const LowerContext& context);
+// A hone.AttentionGradient: `out` is where the output's gradient lies.
+std::optional<NodeAttention> attention_gradient_of_node(const GroupView& group);
+// The gradient of such a group; null where there is none.
+const graph::Node* find_attention_gradient(const GroupView& group);
 
 }  // namespace hone::runtime
