@@ -41,6 +41,13 @@ inline PassContext willing_target() {
   return context;
 }
 
+// The same, which has kernels for every node by itself, or for none.
+inline PassContext with_kernels(bool has) {
+  PassContext context = willing_target();
+  context.target.runs = [has](const graph::Graph&, const graph::Node&) { return has; };
+  return context;
+}
+
 inline PassOutcome run_pass(PassFunction pass, const graph::Graph& graph,
                             const PassContext& context = willing_target()) {
   auto outcome = pass(graph, context);

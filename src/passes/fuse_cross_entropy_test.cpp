@@ -1,5 +1,6 @@
 #include "passes/fuse_cross_entropy.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "passes/check_rewrite.h"
@@ -15,12 +16,6 @@ constexpr const char* kGradient = R"((%x: f32[8,10], %t: i64[8,1], %f: f32[8,1])
     return %d
   })";
 
-PassContext with_kernels(bool has) {
-  PassContext context = willing_target();
-  context.target.runs = [has](const graph::Graph&, const graph::Node&) { return has; };
-  return context;
-}
-
 TEST(FuseCrossEntropy, TheGradientBecomesOneOperator) {
   check_rewrite(fuse_cross_entropy, kGradient, R"((%x: f32[8,10], %t: i64[8,1], %f: f32[8,1]) {
     %d: f32[*] = hone.CrossEntropyGradient(%x, %t, %f)
@@ -31,6 +26,28 @@ TEST(FuseCrossEntropy, TheGradientBecomesOneOperator) {
 
 TEST(FuseCrossEntropy, ATargetWithoutAKernelKeepsThePieces) {
   check_rewrite(fuse_cross_entropy, kGradient, kGradient, with_kernels(false));
+}
+
+// What each sample counts is known where it is the same for all: then its negative is, too.
+TEST(FuseCrossEntropy, AKnownFactorIsNegatedAlready) {
+  const auto graph = [](const char* negated) {
+    return fmt::format(R"((%x: f32[2,10], %t: i64[2,1]) {{
+    %f: f32[2,1] = constant dense(0.5, 0.25)
+    %n: f32[2,1] = constant dense({})
+    %p: f32[*] = Softmax(%x) {{axis = 1}}
+    %m: f32[*] = Mul(%p, %f)
+    %d: f32[*] = ScatterElements(%m, %t, %n) {{axis = 1, reduction = "add"}}
+    return %d
+  }})",
+                       negated);
+  };
+  check_rewrite(fuse_cross_entropy, graph("-0.5, -0.25"), R"((%x: f32[2,10], %t: i64[2,1]) {
+    %f: f32[2,1] = constant dense(0.5, 0.25)
+    %d: f32[*] = hone.CrossEntropyGradient(%x, %t, %f)
+    return %d
+  })",
+                with_kernels(true));
+  check_rewrite(fuse_cross_entropy, graph("-0.5, -0.5"), graph("-0.5, -0.5"), with_kernels(true));
 }
 
 // Of another factor, along another axis, or where the product is read by others, it is not that gradient.

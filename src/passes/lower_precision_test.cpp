@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "passes/check_rewrite.h"
 #include "passes/precision_table.h"
 
@@ -43,6 +45,73 @@ TEST(LowerPrecision, ConvertsAtTheBordersAndWeightsOnce) {
     %r: f16[*] = Relu(%m)
     %y: f32[*] = Cast(%r) {to = 1}
     return %y
+  })",
+                half_target());
+}
+
+// Where the target has kernels that read narrow numbers and store f32, sums and losses need no conversion.
+TEST(LowerPrecision, SumsAndLossesReadNarrowNumbers) {
+  PassContext context = half_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
+  check_rewrite(lower_to_bf16, R"((%x: bf16[2,4], %w: bf16[4,3], %t: i64[2]) {
+    %a: f32[*] = Cast(%x) {to = 1}
+    %b: f32[*] = Cast(%w) {to = 1}
+    %m: f32[*] = MatMul(%a, %b)
+    %zero: i64[1] = constant dense(0)
+    %s: f32[*] = ReduceSum(%m, %zero)
+    %l: f32[*] = SoftmaxCrossEntropyLoss(%m, %t) {reduction = "sum"}
+    return %s, %l
+  })",
+                R"((%x: bf16[2,4], %w: bf16[4,3], %t: i64[2]) {
+    %a: f32[*] = Cast(%x) {to = 1}
+    %b: f32[*] = Cast(%w) {to = 1}
+    %c: bf16[*] = Cast(%a) {to = 16}
+    %d: bf16[*] = Cast(%b) {to = 16}
+    %m: bf16[*] = MatMul(%c, %d)
+    %zero: i64[1] = constant dense(0)
+    %s: f32[*] = hone.ReduceSum(%m, %zero)
+    %l: f32[*] = hone.SoftmaxCrossEntropyLoss(%m, %t) {reduction = "sum"}
+    return %s, %l
+  })",
+                context);
+}
+
+// A narrow number is above a known one in any type that holds that; which of two is, it need not be.
+TEST(LowerPrecision, ComparisonsWithWhatTheTypeHoldsAreNarrow) {
+  const auto compared = [](const char* with) {
+    const graph::Graph graph = graph_of(fmt::format(R"((%x: f32[2,4], %w: f32[4,4]) {{
+    %k: f32[] = constant dense({})
+    %m: f32[*] = MatMul(%x, %w)
+    %y: bool[*] = Greater(%m, %k)
+    return %y
+  }})",
+                                                    with));
+    const PassOutcome outcome = run_pass(lower_to_bf16, graph, half_target());
+    for (const graph::Node& node : outcome.graph.nodes())
+      if (node.op == "Greater") return outcome.graph.type(node.inputs[0]).dtype;
+    return DType::kUndefined;
+  };
+  EXPECT_EQ(compared("0.0"), DType::kBF16);
+  EXPECT_EQ(compared("0.1"), DType::kF32);
+}
+
+TEST(LowerPrecision, ConvertsBeforeATransposeAndOnce) {
+  check_rewrite(lower_to_bf16, R"((%x: f32[2,4], %w: f32[3,4], %v: f32[5,3]) {
+    %t: f32[*] = Transpose(%w) {perm = [1,0]}
+    %a: f32[*] = MatMul(%x, %t)
+    %b: f32[*] = MatMul(%v, %w)
+    return %a, %b
+  })",
+                R"((%x: f32[2,4], %w: f32[3,4], %v: f32[5,3]) {
+    %c: bf16[*] = Cast(%x) {to = 16}
+    %d: bf16[*] = Cast(%w) {to = 16}
+    %t: bf16[*] = Transpose(%d) {perm = [1,0]}
+    %m: bf16[*] = MatMul(%c, %t)
+    %e: bf16[*] = Cast(%v) {to = 16}
+    %n: bf16[*] = MatMul(%e, %d)
+    %a: f32[*] = Cast(%m) {to = 1}
+    %b: f32[*] = Cast(%n) {to = 1}
+    return %a, %b
   })",
                 half_target());
 }

@@ -175,6 +175,11 @@ exit {status}
         self.assertEqual((status, result["passed"], result["failed"], result["skipped"]), (1, 1, 1, 1))
         self.assertEqual(result["failures"], {"test_a Gpu/Plans.Two/cuda": "off by 1"})
 
+    def test_parts_side_by_side_count_together(self):
+        self.program("test_a", "Gpu/Plans.\\n  Run/cuda\\n  Two/cuda\\n", {"Run/cuda": None})
+        self.assertEqual(self.tool.run(self.root / "build", self.root / "out.json", "abc", jobs=8), 0)
+        self.assertEqual(json.loads((self.root / "out.json").read_text())["passed"], 2)  # each part says one
+
     def test_a_program_that_crashes_is_a_failure(self):
         self.program("test_a", "Gpu/Plans.\\n  Run/cuda\\n", CRASHED, 139)
         status, result = self.run_all()

@@ -229,8 +229,9 @@ std::string cross_entropy_constants(const CrossEntropyProgram& program, int thre
       "kIgnored = {};\n"
       "constexpr bool kNormalised = {}, kWeighted = {}, kShows = {}, kIgnores = {}, kSums = {}, kMean = "
       "{};\n",
-      memory, element_form(program.dtype), beside, element_form(program.beside), program.target == DType::kI32 ? "int" : "hone_i64",
-      sums ? "float" : beside, sums ? "x" : "HoneBesideForm::stored(x)", program.classes, threads, block, lanes,
+      memory, element_form(program.dtype), beside, element_form(program.beside),
+      program.target == DType::kI32 ? "int" : "hone_i64", sums ? "float" : beside,
+      sums ? "x" : "HoneBesideForm::stored(x)", program.classes, threads, block, lanes,
       program.dtype != DType::kF32, program.inner, program.outer * program.inner, program.ignored.value_or(0),
       program.normalised, program.weighted, program.shows, program.ignored.has_value(), sums,
       program.reduction == Reduction::kMean);

@@ -155,14 +155,15 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
   kernels.join_blocks = (2 * program.columns + 7) / 8;
   std::string text = full_prelude();
   text += fmt::format(
-      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneScale;\ntypedef {} HoneScaleForm;\nconstexpr hone_i64 kRows = {}, kParts = {};\n"
+      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneScale;\ntypedef {} "
+      "HoneScaleForm;\nconstexpr hone_i64 kRows = {}, kParts = {};\n"
       "constexpr int kColumns = {}, kThreads = {}, kRowsOfBlock = {}, kVectors = {}, kLanes = {}, kBlock = "
       "{};\n"
       "constexpr int kResident = {};\nconstexpr float kEpsilon = {:a}f;\n",
       element_memory(program.dtype), element_form(program.dtype), element_memory(program.scale),
-      element_form(program.scale), program.rows, kernels.blocks,
-      program.columns, kernels.threads_x, kernels.threads_y, (program.columns + a_turn - 1) / a_turn, lanes,
-      block, resident, static_cast<double>(program.epsilon));
+      element_form(program.scale), program.rows, kernels.blocks, program.columns, kernels.threads_x,
+      kernels.threads_y, (program.columns + a_turn - 1) / a_turn, lanes, block, resident,
+      static_cast<double>(program.epsilon));
   text += kRowReductions;
   text += kLayerNormGradientKernel;
   kernels.source = {.name = "layer_norm_gradient.cu", .text = std::move(text), .options = {"--fmad=false"}};
