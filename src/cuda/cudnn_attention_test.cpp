@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 namespace hone::cuda {
 namespace {
@@ -135,10 +136,10 @@ TEST(CudnnAttention, RefusesRowsThatTheLibraryWouldReadWrongly) {
   EXPECT_THAT(attention.error().message, HasSubstr("multiples of 16 bytes"));
   EXPECT_THAT(Attention::make(cudnn, heads_of(20)).error().message, HasSubstr("not 20"));
   EXPECT_THAT(Attention::make(cudnn, heads_of(264)).error().message, HasSubstr("not 264"));
-  AttentionDesc one = heads_of(64);
-  one.keys = 1;
-  EXPECT_THAT(AttentionGradient::make(cudnn, {.forward = one}).error().message,
-              HasSubstr("one query or one key"));
+  AttentionGradientDesc one;
+  one.forward = heads_of(64);
+  one.forward.keys = 1;
+  EXPECT_THAT(AttentionGradient::make(cudnn, one).error().message, HasSubstr("one query or one key"));
 }
 
 }  // namespace

@@ -160,17 +160,22 @@ class AttentionRecogniser {
       inputs.push_back(alone.input("operand", graph::tensor_type(dtype, shape)));
     Attributes attributes;
     if (heads > 0) attributes.set("q_num_heads", heads).set("kv_num_heads", kv_heads);
-    bool masked = false;
+    ValueId combined;
     for (const AttentionMask& mask : pattern.masks) {
-      if (is_causal(mask))
+      if (is_causal(mask)) {
         attributes.set("is_causal", int64_t{1});
-      else
-        masked = true;
+        continue;
+      }
+      const auto shape = mask_shape(mask.added.valid() ? mask.added : mask.condition, mask.scores_shape);
+      if (!shape) return true;  // combine_masks says what does not fit
+      const DType type = builder_.type(mask.added.valid() ? mask.added : mask.otherwise).dtype;
+      const ValueId added = alone.input("mask", graph::tensor_type(type, *shape));
+      combined = combined.valid() ? alone.add("Add", {combined, added}) : added;
     }
-    if (masked) inputs.push_back(alone.input("mask", graph::tensor_type(dtype, Shape{queries_, keys_})));
+    if (combined.valid()) inputs.push_back(combined);
     alone.output(alone.add("Attention", inputs, attributes, "attention"));
     const auto graph = std::move(alone).finish();
-    return graph.ok() && target_.runs(*graph, graph->nodes()[0]);
+    return graph.ok() && target_.runs(*graph, graph->nodes().back());
   }
 
   // --- masks ---

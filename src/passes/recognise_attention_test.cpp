@@ -76,6 +76,30 @@ TEST(RecogniseAttention, AConstantTriangleIsCausal) {
   }
 }
 
+// Kernels take some masks and not others: the target is asked about the one that there is.
+TEST(RecogniseAttention, TheTargetIsAskedAboutTheMaskThatThereIs) {
+  PassContext context = willing_target();
+  context.target.runs = [](const graph::Graph& graph, const graph::Node& node) {
+    return node.has_input(3) && graph.type(node.inputs[3]).shape() == Shape{4, 4};
+  };
+  const auto with_mask = [](const std::string& mask) {
+    return std::string(kHeads) + "%add: " + mask + R"(
+      %s: f32[*] = MatMul(%qh, %kt)
+      %m: f32[*] = Add(%s, %add)
+      %p: f32[*] = Softmax(%m) {axis = -1})" +
+           kEnd;
+  };
+  check_left_alone(recognise_attention, with_mask("f32[1,4] = constant dense(0.0, 0.0, -1.0, 0.0)"),
+                   "the target has no kernel for it", context);
+  const PassOutcome outcome =
+      run_pass(recognise_attention,
+               graph_of(with_mask(
+                   "f32[4,4] = constant dense(0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0, 0.0, "
+                   "0.0, 0.0, -1.0, 0.0)")),
+               context);
+  EXPECT_FALSE(outcome.done.empty());
+}
+
 TEST(RecogniseAttention, WeightsThatAreGivenOutStayAndItSaysSo) {
   check_left_alone(recognise_attention, std::string(kHeads) + R"(
     %s: f32[*] = MatMul(%qh, %kt)

@@ -142,6 +142,26 @@ TEST_P(AttentionGradientOnGpu, WithTheAttentionComputedAgainAgrees) {
   }
 }
 
+// Queries, keys and values read as parts of the rows of one matrix, and their gradients written as such, in another order.
+TEST_P(AttentionGradientOnGpu, ThePartsOfWiderRowsAgree) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    compare_all_kernels(
+        fused(
+            [&](GraphBuilder& b) -> Values {
+              const ValueId rows = input_of(b, "x", dtype, {2, 13, 3 * 48});
+              const Values parts =
+                  b.add_many("Split", {rows, ints(b, {48, 48, 48})}, 3, {{"axis", int64_t{2}}});
+              const Values made = b.add_many(
+                  "hone.AttentionGradient",
+                  {parts[0], parts[1], parts[2], kNoValue, input_of(b, "dy", dtype, {2, 13, 48})}, 3,
+                  {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{3}}, {"is_causal", int64_t{1}}});
+              return {b.add("Concat", {made[1], made[0], made[2]}, {{"axis", int64_t{-1}}})};
+            },
+            graph::GroupKind::kAttention),
+        options(dtype));
+  }
+}
+
 // The shape of a layer of GPT-2, by the first candidate: what training takes. Too long for the host's arithmetic.
 TEST_P(AttentionGradientOnGpu, OfGpt2IsTheSameEachTimeAndAgrees) {
   const bool real = std::string_view(GetParam()) == "cuda";
