@@ -109,7 +109,6 @@ class InterruptedLab : public Signals {
   // Interrupts a long lab by `signals`, shell text, when its third group of passes is tried.
   ProgramResult interrupt_lab(const std::string& signals) const {
     write_long_network(folder / "long.onnx");
-    if (!std::filesystem::exists(folder / "cache")) give_roofs(options);
     const std::string script = fmt::format(
         "rm -f {}; {} lab {} --out {} --budget 120 2> {} & hone=$!; trap 'kill -KILL $hone' EXIT; "
         "until grep -Eqs '^hone lab: (3[5-9]|[4-6][0-9]) %' {}; do sleep 0.05; done; date +%s%N > {}; "
