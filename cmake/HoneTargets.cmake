@@ -143,6 +143,11 @@ function(hone_program)
   target_link_libraries(hone PRIVATE hone_lab ${HONE_APP_PACKAGES})
 endfunction()
 
+# ctest runs each test in a process of its own, but these suites whole: their tests share what takes seconds to make
+# (analyses of all recordings, roofs of the machine).
+set(HONE_TOGETHER_test_analyze Recordings.*)
+set(HONE_TOGETHER_test_lab Ceilings*)
+
 # One GoogleTest program a folder of src/ that has *_test.cpp, and one a folder of tests/.
 function(hone_add_tests)
   find_package(GTest REQUIRED)
@@ -208,6 +213,9 @@ function(hone_fake_nvml)
 endfunction()
 
 function(hone_test_program target library sources)
+  if(HONE_TEST_FILES)
+    list(FILTER sources INCLUDE REGEX "${HONE_TEST_FILES}")
+  endif()
   if(NOT sources)
     return()
   endif()
@@ -225,9 +233,15 @@ function(hone_test_program target library sources)
     add_dependencies(${target} hone)
   endif()
   # Tests that need a GPU are there where one is (runtime/testing/providers.h), and have a label: ctest -L cuda.
-  gtest_discover_tests(${target} TEST_FILTER -Gpu/* DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
+  set(together ${HONE_TOGETHER_${target}})
+  list(JOIN together ":" apart)
+  gtest_discover_tests(${target} TEST_FILTER -Gpu/*:${apart} DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
   gtest_discover_tests(${target} TEST_FILTER Gpu/* TEST_LIST ${target}_gpu DISCOVERY_TIMEOUT 120
                        PROPERTIES TIMEOUT 600 LABELS cuda)
+  foreach(suites ${together})
+    add_test(NAME ${suites} COMMAND ${target} --gtest_filter=${suites})
+    set_tests_properties(${suites} PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "Running 0 tests")
+  endforeach()
 endfunction()
 
 # One libFuzzer program a src/**/x_fuzz.cpp: fuzz_x. Its seeds and findings are kept in tests/fuzz/corpus/x.

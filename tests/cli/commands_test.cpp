@@ -395,6 +395,7 @@ TEST_F(Commands, BenchMeasuresAsOftenAsItIsToldSideBySide) {
 }
 
 TEST_F(Commands, LabSaysWhichShapesItsModelIsFor) {
+  give_roofs(options);
   const std::string out = (folder / "lab").string();
   const ProgramResult result = hone({"lab", model, "--out", out, "--budget", "0.2"});
   EXPECT_NE(result.out.find("measured with batch = 1"), std::string::npos) << result.out;
@@ -522,6 +523,7 @@ TEST_F(HostSteps, AreNamedByBench) {
 }
 
 TEST_F(HostSteps, AreNamedByLabInEveryForm) {
+  give_roofs(options);
   const std::string out = (folder / "lab").string();
   const ProgramResult result = hone({"lab", host_model, "--budget", "1", "--out", out});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -536,6 +538,7 @@ TEST_F(HostSteps, AreNamedByLabInEveryForm) {
 }
 
 TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
+  give_roofs(options);
   const std::string slow = (folder / "slow.onnx").string();
   write_slow_network(slow);
   // While other programs take the CPUs, a few seconds may not suffice to tell even this: more time then.
@@ -572,6 +575,7 @@ TEST_F(Commands, LabMakesASlowModelFasterAndKeepsWhatDid) {
 }
 
 TEST_F(Commands, LabFailsWhereTheNumbersAreWrong) {
+  give_roofs(options);
   // Data that are no numbers: nothing can be proved with them, whatever the speed.
   write_f32_npy(folder / "nan.npy", {256, 512}, std::numeric_limits<float>::quiet_NaN());
   const std::string slow = (folder / "slow.onnx").string(), out = (folder / "lab").string();

@@ -36,6 +36,10 @@ ProgramResult run_program(const std::filesystem::path& program, const std::vecto
 std::filesystem::path hone_program();
 ProgramResult run_hone(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
+// Puts this machine's roofs into the cache of `options` ($XDG_CACHE_HOME), for tests that are not about measuring them:
+// that takes every core for seconds. The first test that asks measures (in build/test_cache), the others copy.
+void give_roofs(const RunOptions& options);
+
 // Whether `result` is a user's error as hone reports one: a plain non-zero exit code (no signal, no time-out)
 // and one line on stderr that holds each of `parts`.
 ::testing::AssertionResult is_one_line_error(const ProgramResult& result,
