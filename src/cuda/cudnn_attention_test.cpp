@@ -71,7 +71,7 @@ bool has_engines(const std::shared_ptr<const Cudnn>& cudnn, const char* gpu, con
   return false;
 }
 
-// Of these queries and keys, causal or not, with heads that share keys or not.
+// Of even and odd lengths, causal or not, with heads that share keys or not, in rows of all three or of their own.
 [[noreturn]] void judge_gradients() {
   if (!load_driver_or_stub()) std::exit(kNobodyToAsk);
   bool all = true;
@@ -81,9 +81,11 @@ bool has_engines(const std::shared_ptr<const Cudnn>& cudnn, const char* gpu, con
     for (const int64_t length : {1024, 77}) {
       for (const int form : {0, 1, 2}) {
         const int64_t heads = 12, kv_heads = form == 1 ? 4 : heads, columns = form == 2 ? 128 : 64;
-        const auto packed = [&](int64_t count) {
-          return AttentionDesc::Strides{length * count * columns, columns, count * columns};
+        const auto packed = [&](int64_t count, int64_t operands = 1) {  // that share a row
+          const int64_t row = count * columns * operands;
+          return AttentionDesc::Strides{length * row, columns, row};
         };
+        const int64_t together = form == 0 ? 3 : 1;
         AttentionDesc forward{.dtype = form == 0 ? DType::kBF16 : DType::kF16,
                               .batch = 4,
                               .heads = heads,
@@ -92,9 +94,9 @@ bool has_engines(const std::shared_ptr<const Cudnn>& cudnn, const char* gpu, con
                               .keys = length,
                               .head_dim = columns,
                               .value_dim = columns,
-                              .q = packed(heads),
-                              .k = packed(kv_heads),
-                              .v = packed(kv_heads),
+                              .q = packed(heads, together),
+                              .k = packed(kv_heads, together),
+                              .v = packed(kv_heads, together),
                               .o = packed(heads),
                               .causal = form != 2,
                               .sums = true};

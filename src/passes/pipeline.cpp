@@ -303,7 +303,7 @@ Result<PipelineResult> run_passes(graph::Graph graph, const PassContext& context
   double price = price_of(result.graph, context);
   PassContext known = context;
   for (const Pass& pass : passes) {
-    if (runs(pass, options) && pass.narrows_to != DType::kUndefined) known.narrows_to = pass.narrows_to;
+    if (runs(pass, options) && known.narrows_to == DType::kUndefined) known.narrows_to = pass.narrows_to;
   }
   for (const Pass& pass : passes) {
     if (!runs(pass, options)) continue;

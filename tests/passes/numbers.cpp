@@ -20,6 +20,7 @@ Tensor random_tensor(const graph::TensorType& type, std::mt19937& random) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (type.dtype == DType::kF32) tensor.as<float>()[at] = normal(random);
+    if (type.dtype == DType::kF64) tensor.as<double>()[at] = static_cast<double>(normal(random));
     if (type.dtype == DType::kF16) tensor.as<uint16_t>()[at] = f32_to_f16(static_cast<float>(random() % 7));
     if (type.dtype == DType::kBF16) tensor.as<uint16_t>()[at] = f32_to_bf16(static_cast<float>(random() % 7));
     if (type.dtype == DType::kI64) tensor.as<int64_t>()[at] = static_cast<int64_t>(random() % 7);
