@@ -167,7 +167,7 @@ void add_random_ops(OpTable&);         // RandomNormal, Bernoulli, Dropout, …
 void add_loss_ops(OpTable&);           // SoftmaxCrossEntropyLoss, NegativeLogLikelihoodLoss
 void add_string_ops(OpTable&);         // StringNormalizer
 void add_control_ops(OpTable&);        // If, Loop, Scan
-void add_optimizer_ops(OpTable&);      // hone.Sgd, hone.AdamW
+void add_optimizer_ops(OpTable&);      // hone.Sgd, hone.AdamW, hone.SquareSum
 void add_hone_ops(OpTable&);           // hone.Fused, hone.Reorder, hone.CopyTo
 
 // What is known of the node's operator: its plugin's entry (custom_operator.h), or that of op_table(); null if it is unknown.

@@ -21,6 +21,14 @@ void append_groups(GraphBuilder& b, std::vector<ValueId>& inputs, int groups) {
   }
 }
 
+TEST(Optimizers, SumsOfSquaresAgree) {
+  compare_all_kernels([](GraphBuilder& b) -> std::vector<ValueId> {
+    std::vector<ValueId> inputs;
+    append_groups(b, inputs, 1);
+    return {b.add("hone.SquareSum", inputs)};
+  });
+}
+
 TEST(Optimizers, SgdAgrees) {
   for (const float momentum : {0.0F, 0.9F}) {
     for (const bool nesterov : {false, true}) {

@@ -249,6 +249,7 @@ void add_learning(ReferenceCases& c) {
   c.add_each({"hone.RandomNormal", "hone.RandomUniform"}, {seed, offset}, {{"shape", Ints{2, 3}}});
   c.add("hone.Sgd", {number(0.1F), kNone, f32({3, 5}), f32({3, 5})});
   const Operand x = f32({3, 5});
+  c.add("hone.SquareSum", {x, f32({7}), f32({})});
   c.add("hone.AdamW", {number(0.1F), whole(1), kNone, x, x, x, floats({3, 5}, 1)}, {}, 3);
 }
 

@@ -87,6 +87,23 @@ TEST_P(TrainingOnGpu, UpdatesByAdamWAgree) {
   }
 }
 
+// More tensors than one launch takes, one of several blocks, empty ones; of nothing but those, and of one.
+TEST_P(TrainingOnGpu, SumsOfSquaresAgree) {
+  for (const DType dtype : kFloats) {
+    compare(
+        [&](GraphBuilder& b) -> Values {
+          Values inputs;
+          for (const Shape& shape : {Shape{0, 4}, Shape{30011}, Shape{8192}, Shape{3, 5}})
+            inputs.push_back(input_of(b, shape_text(shape), dtype, shape));
+          for (int64_t i = 0; i < 200; ++i)
+            inputs.push_back(input_of(b, fmt::format("x{}", i), dtype, {i % 7 + 1}));
+          return {b.add("hone.SquareSum", inputs), b.add("hone.SquareSum", {inputs[0]}),
+                  b.add("hone.SquareSum", {inputs[3]})};
+        },
+        tolerance_of(dtype));
+  }
+}
+
 TEST_P(TrainingOnGpu, UpdatesByGradientDescentAgree) {
   for (const int form : {0, 1, 2, 3}) {
     const float momentum = form == 0 ? 0.0F : 0.9F;

@@ -1,4 +1,4 @@
-// Optimizers: one node updates many tensors, so that a provider can do it in one launch. They are pure like
+// Optimizers, and the norm of what they update by: one node updates many tensors, so that a provider can do it in one launch. They are pure like
 // every operator: parameters and moments go in, their next values come out, and Graph::states() pairs the
 // two, which lets a plan update them in place.
 //
@@ -156,6 +156,21 @@ OpEntry optimizer(std::string_view name, int scalars, int moments, InferFunction
           .summary = summary};
 }
 
+Status infer_square_sum(InferContext& context) {
+  for (std::size_t i = 0; i < context.input_count(); ++i) {
+    HONE_CHECK(infer::expect_dtype(context, i, infer::is_general_float, "a floating-point type"));
+    HONE_CHECK(infer::expect_same_dtype(context, 0, i));
+  }
+  context.set_output(0, tensor_type(context.input(0).dtype, Dims{}));
+  return {};
+}
+
+double square_sum_flops(const CostContext& context) {
+  double elements = 0;
+  for (std::size_t i = 0; i < context.inputs.size(); ++i) elements += infer::elements(context.in(i));
+  return 2 * elements;
+}
+
 }  // namespace
 
 void add_optimizer_ops(OpTable& table) {
@@ -173,6 +188,14 @@ void add_optimizer_ops(OpTable& table) {
   table.add(optimizer("hone.AdamW", 3, 2, infer_adamw, adamw_flops,
                       {{"beta1", kFloat}, {"beta2", kFloat}, {"epsilon", kFloat}, {"weight_decay", kFloat}},
                       "one step of Adam with decoupled weight decay over many tensors"));
+  // Of all elements of all inputs, which have one type: the square of the norm of many gradients.
+  table.add({.name = "hone.SquareSum",
+             .op_class = OpClass::kReduction,
+             .min_inputs = 1,
+             .max_inputs = -1,
+             .infer = infer_square_sum,
+             .flops = square_sum_flops,
+             .summary = "the sum of squares over many tensors"});
 }
 
 }  // namespace hone::graph

@@ -66,6 +66,15 @@ TEST(OptimizerCost, CountsEveryTensorOnce) {
   EXPECT_DOUBLE_EQ(cost_of("hone.Sgd", {kRate, kRate, type, type}).flops, 300);
 }
 
+TEST(SquareSum, IsANumberOfItsInputsType) {
+  EXPECT_EQ(first_type("hone.SquareSum", {f32({3}), f32({kBatch, 4}), f32({})}), "f32[]");
+  const TensorType half = tensor_type(DType::kBF16, Dims{4});
+  EXPECT_EQ(first_type("hone.SquareSum", {half}), "bf16[]");
+  EXPECT_TRUE(first_type("hone.SquareSum", {f32({3}), half}).starts_with("error"));
+  EXPECT_TRUE(first_type("hone.SquareSum", {kUpdates}).starts_with("error"));
+  EXPECT_DOUBLE_EQ(cost_of("hone.SquareSum", {f32({100}), f32({5})}).flops, 210);
+}
+
 TEST(Recompute, IsItsFirstInputAndCostsNothing) {
   EXPECT_EQ(first_type("hone.Recompute", {f32({kBatch, 3}), f32({7})}), "f32[N,3]");
   const Cost cost = cost_of("hone.Recompute", {f32({100}), f32({7})});

@@ -255,23 +255,9 @@ std::vector<ValueId> emit_updates(GraphBuilder& builder, const Optimizer& optimi
 }
 
 ValueId emit_global_norm(GraphBuilder& builder, std::span<const TrainedParameter> parameters) {
-  std::vector<ValueId> squares;
-  for (const TrainedParameter& p : parameters)
-    squares.push_back(
-        builder.add("ReduceSumSquare", {p.gradient}, {{"keepdims", int64_t{0}}}, "norm.square"));
-  // Not all at once: no kernel takes any number of inputs.
-  constexpr std::size_t kAtOnce = 16;
-  while (squares.size() > 1) {
-    std::vector<ValueId> sums;
-    for (std::size_t i = 0; i < squares.size(); i += kAtOnce) {
-      const std::span<const ValueId> some =
-          std::span(squares).subspan(i, std::min(kAtOnce, squares.size() - i));
-      sums.push_back(some.size() == 1 ? some.front()
-                                      : builder.add("Sum", {some.begin(), some.end()}, {}, "norm.sum"));
-    }
-    squares = std::move(sums);
-  }
-  return builder.add("Sqrt", {squares.front()}, {}, "norm.root");
+  std::vector<ValueId> gradients;
+  for (const TrainedParameter& p : parameters) gradients.push_back(p.gradient);
+  return builder.add("Sqrt", {builder.add("hone.SquareSum", gradients, {}, "norm.square")}, {}, "norm.root");
 }
 
 ValueId emit_clip_scale(GraphBuilder& builder, ValueId norm, double most) {

@@ -22,6 +22,7 @@
 #include "kernels/cuda/resize.h"
 #include "kernels/cuda/scan.h"
 #include "kernels/cuda/scatter_add.h"
+#include "kernels/cuda/square_sum.h"
 #include "kernels/cuda/testing/host_kernels.h"
 #include "kernels/cuda/top_k.h"
 
@@ -239,6 +240,7 @@ void add_updates(std::vector<NamedSource>& sources) {
     OptimizerProgram sgd{.kind = OptimizerProgram::Kind::kSgd, .gradient = dtype};
     sgd.momentum = dtype == DType::kF16 ? 0.0F : 0.9F;
     sources.push_back({"sgd", generate_optimizer(sgd)->text, {kOptimizerEntry}});
+    sources.push_back({"square_sum", generate_square_sum(dtype)->text, {kSquaresEntry, kJoinSquaresEntry}});
   }
   for (const DType dtype : kFloats) {
     for (const RandomFunction function :

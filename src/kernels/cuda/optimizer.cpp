@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/element_form.h"
 #include "kernels/cuda/prelude.h"
+#include "kernels/cuda/tensor_list.h"
 
 namespace hone::kernels::gpu {
 namespace {
@@ -68,12 +69,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
   const HoneNumbers n = numbers;
   const float factor = kScaled ? *scale : 1.0f;
   const bool keeps = factor != factor;  // a scale of NaN: everything stays as it is
-  int i = 0, end = t.count;  // the last tensor that does not begin behind this block
-  while (end - i > 1) {
-    const int middle = (i + end) / 2;
-    if (t.first[middle] <= (int)blockIdx.x) i = middle;
-    else end = middle;
-  }
+  const int i = hone_tensor_of_block(t);
   const hone_i64 size = t.size[i];
   const hone_i64 begin = ((hone_i64)blockIdx.x - t.first[i]) * kChunk;
   const float* const x = t.x[i];
@@ -127,6 +123,7 @@ Result<cuda::KernelSource> generate_optimizer(const OptimizerProgram& program) {
       program.moments(), program.scaled, program.nesterov, static_cast<double>(program.weight_decay),
       static_cast<double>(program.momentum), static_cast<double>(program.beta1),
       static_cast<double>(program.beta2), static_cast<double>(program.epsilon));
+  text += kTensorOfBlock;
   text += kOptimizerTensorsText;
   text += adamw ? kAdamWText : kSgdText;
   text += kOptimizerKernel;

@@ -115,11 +115,22 @@ OptimizerOutputs adamw(const RefCall& call) {
   return parameters;
 }
 
+OptimizerOutputs square_sum(const RefCall& call) {
+  double sum = 0;
+  for (const Tensor& tensor : call.inputs) {
+    if (!tensor.defined()) return bad_call(call, "a tensor is absent");
+    HONE_CHECK(expect_real(call, tensor.dtype()));
+    for (const double x : widen<double>(tensor)) sum += x * x;
+  }
+  return std::vector<Tensor>{narrow(call.inputs[0].dtype(), Shape{}, std::vector<double>{sum})};
+}
+
 }  // namespace
 
 void add_optimizer_kernels(RefTable& table) {
   table.add("hone.Sgd", sgd);
   table.add("hone.AdamW", adamw);
+  table.add("hone.SquareSum", square_sum);
 }
 
 }  // namespace hone::kernels::ref

@@ -34,6 +34,10 @@ TEST(RefSgd, MomentumGathersVelocityAndNesterovLooksAhead) {
   expect_values(nesterov, 2, {1}, {7});
 }
 
+TEST(RefSquareSum, IsOfAllElements) {
+  expect_values(run("hone.SquareSum", {doubles({1, -2}), floats({1, 1}, {3}, DType::kF64)}), 0, {}, {14});
+}
+
 TEST(RefAdamW, CorrectsTheBiasOfYoungMomentsAndDecaysTheParameterApart) {
   // From zero the first step is one of the rate against the gradient's sign, whatever its size.
   const Attributes plain = {{"weight_decay", 0.0F}, {"epsilon", 0.0F}, {"beta1", 0.5F}, {"beta2", 0.75F}};

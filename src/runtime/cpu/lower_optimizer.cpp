@@ -1,7 +1,8 @@
-// Optimizers on the CPU: f32 parameters, gradients and moments, updated in place.
+// Optimizers on the CPU: f32 parameters, gradients and moments, updated in place; and the sum of squares of many tensors.
 #include <optional>
 
 #include "kernels/cpu/optimizer/optimizer.h"
+#include "kernels/cpu/reduction/reduce.h"
 #include "runtime/cpu/families.h"
 #include "runtime/cpu/make_kernel.h"
 
@@ -95,11 +96,42 @@ void lower_adamw(const LowerContext& context, std::vector<Candidate>& found) {
                    }});
 }
 
+// One reduction after another; their results are added in the tensors' order.
+void lower_square_sum(const LowerContext& context, std::vector<Candidate>& found) {
+  std::vector<kernels::ReduceDesc> descs;
+  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
+    if (context.in(i).dtype != DType::kF32 || channel_block(context.in(i).layout) > 1) return;
+    kernels::ReduceDesc desc{.shape = {element_count(context.in_shape(i))}, .axes = {0}};
+    desc.op = kernels::Reduction::kSumSquare;
+    descs.push_back(std::move(desc));
+  }
+  found.push_back({"hone square sum", [descs]() -> Result<std::unique_ptr<Kernel>> {
+                     std::vector<kernels::Reduce> reductions;
+                     for (const kernels::ReduceDesc& desc : descs) {
+                       HONE_ASSIGN(kernels::Reduce reduce, kernels::Reduce::create(desc));
+                       reductions.push_back(std::move(reduce));
+                     }
+                     return make_kernel({.implementation = "hone square sum"},
+                                        [reductions](const KernelArguments& a) -> Status {
+                                          double sum = 0;
+                                          for (std::size_t i = 0; i < reductions.size(); ++i) {
+                                            float of_tensor = 0;
+                                            reductions[i].execute(static_cast<const float*>(a.inputs[i]),
+                                                                  &of_tensor);
+                                            sum += static_cast<double>(of_tensor);
+                                          }
+                                          *static_cast<float*>(a.outputs[0]) = static_cast<float>(sum);
+                                          return {};
+                                        });
+                   }});
+}
+
 }  // namespace
 
 void lower_optimizer(const LowerContext& context, std::vector<Candidate>& found) {
   if (context.node.op == "hone.Sgd") lower_sgd(context, found);
   if (context.node.op == "hone.AdamW") lower_adamw(context, found);
+  if (context.node.op == "hone.SquareSum") lower_square_sum(context, found);
 }
 
 }  // namespace hone::runtime::cpu

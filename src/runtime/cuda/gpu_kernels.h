@@ -45,6 +45,7 @@ void lower_product(const LowerContext& context, const GpuKernels& kernels, std::
 // What only training steps hold: each of the families that follow.
 void lower_of_training(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_optimizer(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_square_sum(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_loss(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_scatter_add(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_batch_norm(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
