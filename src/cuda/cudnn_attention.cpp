@@ -138,17 +138,20 @@ Status Attention::build_composition() {
   HONE_CHECK(function(CudnnPointwise::kExp, below, exponential));
   HONE_ASSIGN(const Piece sum, between(DType::kF32, row));
   HONE_CHECK(reduce(CudnnReduction::kSum, exponential, sum));
-  if (desc_.sums) {
-    HONE_ASSIGN(const Piece logarithm, between(DType::kF32, row));
-    HONE_CHECK(function(CudnnPointwise::kLog, sum, logarithm));
-    HONE_ASSIGN(const Piece sums, sums_piece());
-    HONE_CHECK(function(CudnnPointwise::kAdd, largest, logarithm, sums));
-  }
+  HONE_ASSIGN(const Piece logarithm, between(DType::kF32, row));
+  HONE_CHECK(function(CudnnPointwise::kLog, sum, logarithm));
+  HONE_ASSIGN(const Piece sums, sums_piece());
+  HONE_CHECK(function(CudnnPointwise::kAdd, largest, logarithm, sums));
   HONE_ASSIGN(const Piece weights, between_scores(desc_.dtype));
   HONE_CHECK(function(CudnnPointwise::kDiv, exponential, sum, weights));
   HONE_ASSIGN(const Piece v, rows(kV, desc_.kv_heads, desc_.keys, desc_.value_dim, desc_.v));
   HONE_ASSIGN(const Piece o, rows(kO, desc_.heads, desc_.queries, desc_.value_dim, desc_.o));
   return product(weights, v, o);
+}
+
+std::size_t Attention::sums_bytes() const {
+  if (is_one_operation()) return 0;
+  return static_cast<std::size_t>(desc_.batch * desc_.heads * desc_.queries) * dtype_size(DType::kF32);
 }
 
 std::vector<CudnnOperand> Attention::operands(const AttentionOperands& addresses) const {
@@ -159,7 +162,7 @@ std::vector<CudnnOperand> Attention::operands(const AttentionOperands& addresses
                                    {kScale, &addresses.numbers->scale}};
   if (desc_.mask) all.push_back({kMask, addresses.mask});
   if (desc_.causal) all.push_back({kNever, &addresses.numbers->never});
-  if (desc_.sums) all.push_back({kSums, addresses.sums});
+  if (!is_one_operation()) all.push_back({kSums, addresses.sums});
   return all;
 }
 

@@ -92,6 +92,9 @@ class Attention : public AttentionComposition {
   static Result<std::shared_ptr<const Attention>> make(std::shared_ptr<const Cudnn> library,
                                                        const AttentionDesc& desc);
 
+  // Of the sums, for which a run needs a place also where nobody wants them: without them the library has no engine for a
+  // composition. 0: it needs none.
+  std::size_t sums_bytes() const;
   std::vector<CudnnOperand> operands(const AttentionOperands& addresses) const;
 
  private:

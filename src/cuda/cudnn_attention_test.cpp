@@ -101,6 +101,9 @@ bool has_engines(const std::shared_ptr<const Cudnn>& cudnn, const char* gpu, con
                               .causal = form != 2,
                               .sums = true};
         all = has_engines<Attention>(cudnn, gpu.name, "attention with sums", forward) && all;
+        AttentionDesc alone = forward;
+        alone.sums = false;
+        all = has_engines<Attention>(cudnn, gpu.name, "attention", alone) && all;
         for (const bool deterministic : {true, false}) {
           const AttentionGradientDesc desc{.forward = forward,
                                            .d_o = forward.o,

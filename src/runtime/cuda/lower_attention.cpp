@@ -22,7 +22,8 @@ class GpuAttention : public Kernel {
                std::shared_ptr<const cuda::CudnnPlan> plan)
       : traits_(std::move(traits)),
         graph_(graph),
-        scratch_bytes_(plan->workspace_bytes),
+        sums_at_((plan->workspace_bytes + kAligned - 1) / kAligned * kAligned),
+        scratch_bytes_(traits_.node.gives_sums ? plan->workspace_bytes : sums_at_ + graph->sums_bytes()),
         runs_(std::move(graph), std::move(plan)),
         numbers_{.scale = traits_.node.scale} {}
 
@@ -40,7 +41,9 @@ class GpuAttention : public Kernel {
                                            .v = address_of(node.v, arguments.inputs),
                                            .mask = node.mask ? arguments.inputs[node.mask->input] : nullptr,
                                            .o = arguments.outputs[0],
-                                           .sums = node.gives_sums ? arguments.outputs[1] : nullptr,
+                                           .sums = node.gives_sums
+                                                       ? arguments.outputs[1]
+                                                       : static_cast<std::byte*>(arguments.scratch) + sums_at_,
                                            .numbers = &numbers_};
     return runs_.run(graph_->operands(operands), arguments.scratch, static_cast<CudaQueue&>(queue).stream());
   }
@@ -48,7 +51,8 @@ class GpuAttention : public Kernel {
  private:
   GpuAttentionTraits traits_;
   std::shared_ptr<const cuda::Attention> graph_;
-  std::size_t scratch_bytes_ = 0;
+  static constexpr std::size_t kAligned = 256;
+  std::size_t sums_at_ = 0, scratch_bytes_ = 0;  // of the scratch, behind the library's workspace
   cuda::CudnnRuns runs_;
   cuda::AttentionNumbers numbers_;
 };
