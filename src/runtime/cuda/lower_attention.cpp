@@ -36,15 +36,15 @@ class GpuAttention : public Kernel {
 
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
     const NodeAttention& node = traits_.node;
-    const cuda::AttentionOperands operands{.q = address_of(node.q, arguments.inputs),
-                                           .k = address_of(node.k, arguments.inputs),
-                                           .v = address_of(node.v, arguments.inputs),
-                                           .mask = node.mask ? arguments.inputs[node.mask->input] : nullptr,
-                                           .o = arguments.outputs[0],
-                                           .sums = node.gives_sums
-                                                       ? arguments.outputs[1]
-                                                       : static_cast<std::byte*>(arguments.scratch) + sums_at_,
-                                           .numbers = &numbers_};
+    const cuda::AttentionOperands operands{
+        .q = address_of(node.q, arguments.inputs),
+        .k = address_of(node.k, arguments.inputs),
+        .v = address_of(node.v, arguments.inputs),
+        .mask = node.mask ? arguments.inputs[node.mask->input] : nullptr,
+        .o = arguments.outputs[0],
+        .sums =
+            node.gives_sums ? arguments.outputs[1] : static_cast<std::byte*>(arguments.scratch) + sums_at_,
+        .numbers = &numbers_};
     return runs_.run(graph_->operands(operands), arguments.scratch, static_cast<CudaQueue&>(queue).stream());
   }
 
