@@ -104,12 +104,10 @@ class Narrower {
     const bool takes_f32 = node.has_input(0) && is_f32(graph_.type(node.inputs[0]));
     const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met && may_follow(node);
     if (!wanted) return emit(node, false);
-    if (!row.reads.empty() && is_narrow(node.inputs[0])) {
-      if (const auto reading = reads_narrow(node, row)) {
-        outcome_.types.push_back({node.name, node.op, DType::kF32, false,
-                                  fmt::format("it reads {}; {}", dtype_name(type_), row.why)});
-        return add(node, *reading, DType::kF32);
-      }
+    if (const auto reading = row.rule == PrecisionRule::kKeeps ? reads_narrow(node, row) : std::nullopt) {
+      outcome_.types.push_back({node.name, node.op, DType::kF32, false,
+                                fmt::format("it reads {}; {}", dtype_name(type_), row.why)});
+      return add(node, *reading, DType::kF32);
     }
     const std::string why = row.rule == PrecisionRule::kKeeps ? std::string(row.why) : why_not(node, row);
     // What gives no float numbers (Shape) and asks for none is no loss.
@@ -134,16 +132,48 @@ class Narrower {
     return value_of(bits_of(number, type_), type_) == number && is_narrow(node.inputs[0]);
   }
 
-  // The node as `row.reads`, with its narrow first input; nullopt where the target has no kernel for that.
+  // Which inputs of a node that gives f32 it may read narrow: the first, of what has such an operator; every tensor of a sum of
+  // squares; an optimizer's gradients, if all of them come so. None for others.
+  std::vector<bool> readable(const Node& node, const PrecisionRow& row) {
+    std::vector<bool> read(node.inputs.size(), false);
+    const bool adamw = node.op == "hone.AdamW", sgd = node.op == "hone.Sgd";
+    if (!row.reads.empty()) {
+      read[0] = is_narrow(node.inputs[0]);
+    } else if (node.op == "hone.SquareSum") {
+      for (std::size_t i = 0; i < read.size(); ++i) read[i] = is_narrow(node.inputs[i]);
+    } else if (adamw || sgd) {
+      const std::size_t scalars = adamw ? 3 : 2, outputs = node.outputs.size();
+      const std::size_t moments = adamw ? 2 : node.attributes.real("momentum", 0) != 0 ? 1 : 0;
+      const std::size_t count = outputs / (1 + moments);
+      bool all = true;
+      for (std::size_t i = 0; i < count; ++i) all = all && is_narrow(node.inputs[scalars + count + i]);
+      for (std::size_t i = 0; i < count; ++i) read[scalars + count + i] = all;
+    }
+    return read;
+  }
+
+  // The node as an operator that reads narrow what is so; nullopt where nothing is, or the target has no kernel for that.
   std::optional<Node> reads_narrow(const Node& node, const PrecisionRow& row) {
+    const std::vector<bool> read = readable(node, row);
+    if (std::find(read.begin(), read.end(), true) == read.end() || !context_.target.runs) return std::nullopt;
     Node reading = node;
-    reading.op = row.reads;
-    const auto asked = alone(reading, row, true);
-    if (!asked || !context_.target.runs || !context_.target.runs(*asked, asked->nodes()[0]))
+    if (!row.reads.empty()) reading.op = row.reads;
+    std::vector<const graph::Value*> inputs;
+    std::vector<graph::TensorType> types;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool given = node.has_input(i);
+      inputs.push_back(given ? &graph_.value(node.inputs[i]) : nullptr);
+      types.push_back(given ? graph_.type(node.inputs[i]) : graph::TensorType{});
+      if (read[i]) types.back().dtype = type_;
+    }
+    std::vector<std::string> names;
+    for (ValueId output : node.outputs) names.push_back(output.valid() ? graph_.value(output).name : "");
+    const auto asked = graph_of_one(reading, inputs, types, names);
+    if (!asked.ok() || asked->nodes().empty() || !context_.target.runs(*asked, asked->nodes()[0]))
       return std::nullopt;
     for (std::size_t i = 0; i < reading.inputs.size(); ++i)
       if (reading.inputs[i].valid())
-        reading.inputs[i] = in_type(node.inputs[i], i == 0 ? type_ : graph_.type(node.inputs[i]).dtype);
+        reading.inputs[i] = in_type(node.inputs[i], read[i] ? type_ : graph_.type(node.inputs[i]).dtype);
     return reading;
   }
 

@@ -76,6 +76,33 @@ TEST(LowerPrecision, SumsAndLossesReadNarrowNumbers) {
                 context);
 }
 
+// An optimizer and the norm read gradients as they come; one among them that is f32 lets the norm alone do so.
+TEST(LowerPrecision, UpdatesAndNormsReadNarrowGradients) {
+  PassContext context = half_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
+  const auto types = [&](const char* second) {
+    const graph::Graph graph =
+        graph_of(fmt::format(R"((%x: f32[4,4], %w: f32[4,4], %v: f32[4,4], %r: f32[]) {{
+    %a: f32[*] = MatMul(%x, %w)
+    %b: f32[*] = {}(%x, %v)
+    %n: f32[*] = hone.SquareSum(%a, %b)
+    %nw: f32[*], %nv: f32[*] = hone.Sgd(%r, none, %w, %v, %a, %b)
+    return %n, %nw, %nv
+  }})",
+                             second));
+    std::string text;
+    const PassOutcome outcome = run_pass(lower_to_bf16, graph, context);
+    for (const graph::Node& node : outcome.graph.nodes())
+      if (node.op == "hone.SquareSum" || node.op == "hone.Sgd")
+        for (const graph::ValueId input : node.inputs)
+          if (input.valid() && outcome.graph.type(input).rank() == 2)
+            text += std::string(dtype_name(outcome.graph.type(input).dtype)) + " ";
+    return text;
+  };
+  EXPECT_EQ(types("MatMul"), "bf16 bf16 f32 f32 bf16 bf16 ");
+  EXPECT_EQ(types("Add"), "bf16 f32 f32 f32 f32 f32 ");
+}
+
 // A narrow number is above a known one in any type that holds that; which of two is, it need not be.
 TEST(LowerPrecision, ComparisonsWithWhatTheTypeHoldsAreNarrow) {
   const auto compared = [](const char* with) {

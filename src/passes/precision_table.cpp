@@ -45,6 +45,8 @@ constexpr std::array kRows = {
     PrecisionRow{"Hardmax", kKeeps, kCompares},
     PrecisionRow{"ReduceSum", kKeeps, kSums, 0b1, "hone.ReduceSum"},
     PrecisionRow{"SoftmaxCrossEntropyLoss", kKeeps, kSums, 0b1, "hone.SoftmaxCrossEntropyLoss"},
+    PrecisionRow{"hone.AdamW", kKeeps, "parameters and moments gather small steps"},
+    PrecisionRow{"hone.Sgd", kKeeps, "parameters and moments gather small steps"},
     PrecisionRow{"LpPool", kKeeps, kSums},
     PrecisionRow{"GlobalLpPool", kKeeps, kSums},
     PrecisionRow{"LRN", kKeeps, kSums},

@@ -157,11 +157,12 @@ OpEntry optimizer(std::string_view name, int scalars, int moments, InferFunction
 }
 
 Status infer_square_sum(InferContext& context) {
+  DType result = DType::kF32;
   for (std::size_t i = 0; i < context.input_count(); ++i) {
     HONE_CHECK(infer::expect_dtype(context, i, infer::is_general_float, "a floating-point type"));
-    HONE_CHECK(infer::expect_same_dtype(context, 0, i));
+    if (context.input(i).dtype == DType::kF64) result = DType::kF64;
   }
-  context.set_output(0, tensor_type(context.input(0).dtype, Dims{}));
+  context.set_output(0, tensor_type(result, Dims{}));
   return {};
 }
 
@@ -188,7 +189,7 @@ void add_optimizer_ops(OpTable& table) {
   table.add(optimizer("hone.AdamW", 3, 2, infer_adamw, adamw_flops,
                       {{"beta1", kFloat}, {"beta2", kFloat}, {"epsilon", kFloat}, {"weight_decay", kFloat}},
                       "one step of Adam with decoupled weight decay over many tensors"));
-  // Of all elements of all inputs, which have one type: the square of the norm of many gradients.
+  // Of all elements of all inputs, of any float types: the square of the norm of many gradients, in f32, or f64 where one is.
   table.add({.name = "hone.SquareSum",
              .op_class = OpClass::kReduction,
              .min_inputs = 1,

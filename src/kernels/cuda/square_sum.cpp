@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(kBlock, 1) hone_squares(HoneSquares
   sums[blockIdx.x] = sum;
 }
 
-extern "C" __global__ void __launch_bounds__(1024, 1) hone_join_squares(const float* sums, hone_i64 count, HoneElement* out) {
+extern "C" __global__ void __launch_bounds__(1024, 1) hone_join_squares(const float* sums, hone_i64 count, float* out) {
   float sum = 0.0f;
 #pragma unroll 8
   for (hone_i64 i = threadIdx.x; i < count; i += 1024) sum += sums[i];
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) hone_join_squares(const fl
   __syncthreads();
   if (threadIdx.x >= 32) return;
   sum = hone_over_warp(parts[threadIdx.x]);
-  if (threadIdx.x == 0) out[0] = HoneForm::stored(sum);
+  if (threadIdx.x == 0) out[0] = sum;
 }
 )cuda";
 

@@ -30,7 +30,7 @@ struct SquaresTensors {
 };
 
 // Of f32, f16 or bf16, summed in f32. Arguments of kSquaresEntry: SquaresTensors, and where the first block's sum goes (f32).
-// Of kJoinSquaresEntry: all sums, their number (int64_t), the result.
+// Of kJoinSquaresEntry: all sums, their number (int64_t), the result (f32).
 Result<cuda::KernelSource> generate_square_sum(DType dtype);
 
 }  // namespace hone::kernels::gpu

@@ -117,12 +117,14 @@ OptimizerOutputs adamw(const RefCall& call) {
 
 OptimizerOutputs square_sum(const RefCall& call) {
   double sum = 0;
+  DType result = DType::kF32;
   for (const Tensor& tensor : call.inputs) {
     if (!tensor.defined()) return bad_call(call, "a tensor is absent");
     HONE_CHECK(expect_real(call, tensor.dtype()));
+    if (tensor.dtype() == DType::kF64) result = DType::kF64;
     for (const double x : widen<double>(tensor)) sum += x * x;
   }
-  return std::vector<Tensor>{narrow(call.inputs[0].dtype(), Shape{}, std::vector<double>{sum})};
+  return std::vector<Tensor>{narrow(result, Shape{}, std::vector<double>{sum})};
 }
 
 }  // namespace
