@@ -92,9 +92,8 @@ class Aligner {
     const Node& node = builder_.node(head.product);
     if (node.op != "MatMul" && node.op != "Gemm") return false;
     const graph::TensorType &x = builder_.type(node.inputs[0]), &w = builder_.type(node.inputs[1]);
-    if (!x.is_static() || !w.is_static() || w.rank() != 2 ||
-        builder_.type(result).shape().back() != head.classes)
-      return false;
+    const bool known = x.is_static() && w.is_static() && builder_.type(result).is_static();
+    if (!known || w.rank() != 2 || builder_.type(result).shape().back() != head.classes) return false;
     if (is_flag(node, "transA") || node.attributes.real("alpha", 1) != 1 ||
         node.attributes.real("beta", 1) != 1)
       return false;
@@ -108,6 +107,7 @@ class Aligner {
     for (const NodeId id : builder_.users(gradient)) {
       const Node& node = builder_.node(id);
       if (node.op == "Reshape" && !view) {
+        if (!builder_.type(node.outputs[0]).is_static()) return std::nullopt;
         const Shape shape = builder_.type(node.outputs[0]).shape();
         if (shape.back() != builder_.type(gradient).shape().back()) return std::nullopt;
         const auto further = readers_of(node.outputs[0], id);
@@ -124,6 +124,10 @@ class Aligner {
 
   std::optional<Reader> reader_of(NodeId id, ValueId gradient, std::optional<NodeId> view) const {
     const Node& node = builder_.node(id);
+    const bool known = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+      return !input.valid() || builder_.type(input).is_static();
+    });
+    if (!known || !builder_.type(node.outputs[0]).is_static()) return std::nullopt;
     if (node.op == "ReduceSum" || node.op == "hone.ReduceSum") {
       const auto axes = node.has_input(1) ? int_constant(builder_, node.inputs[1]) : std::nullopt;
       if (view || axes != std::vector<int64_t>{0}) return std::nullopt;

@@ -231,6 +231,38 @@ const PassCase kPassCases[] = {
       %dx: f32[*], %ds: f32[*], %db: f32[*] = hone.BatchNormalizationGradient(%h, %x, %s)
       return %dx, %ds, %db
     })"},
+    {"fuse_batch_norm_relu", "in_a_type_with_a_kernel",
+     R"((%x: f16[2,3,4,2], %s: f32[3], %b: f32[3], %m: f32[3], %v: f32[3]) {
+      %n: f16[*], %nm: f32[*], %nv: f32[*] = BatchNormalization(%x, %s, %b, %m, %v) {training_mode = 1, momentum = 0.8}
+      %y: f16[*] = Relu(%n)
+      return %y, %nm, %nv
+    })"},
+    {"align_classes", "of_a_head_and_its_gradients",
+     R"((%x: f16[1,3,4], %w: f16[257,4], %t: i64[3], %f: f32[3,1]) {
+      %none: i64[] = constant dense(0)
+      %rows: i64[2] = constant dense(3, 257)
+      %one: i64[2] = constant dense(3, 1)
+      %two: i64[2] = constant dense(3, 4)
+      %c: i64[*] = Mul(%t, %none)
+      %s: i64[*] = Reshape(%c, %one)
+      %u: f16[*] = Transpose(%w) {perm = [1,0]}
+      %logits: f16[*] = MatMul(%x, %u)
+      %scores: f16[*] = Reshape(%logits, %rows)
+      %l: f32[*] = hone.SoftmaxCrossEntropyLoss(%scores, %c) {reduction = "sum"}
+      %g: f16[*] = hone.CrossEntropyGradient(%scores, %s, %f)
+      %dx: f16[*] = MatMul(%g, %w)
+      %x2: f16[*] = Reshape(%x, %two)
+      %xt: f16[*] = Transpose(%x2) {perm = [1,0]}
+      %dw: f16[*] = MatMul(%xt, %g)
+      return %l, %dx, %dw
+    })"},
+    {"absorb_transposes", "of_both_operands", R"((%x: f32[5,3], %y: f32[4,5], %z: f32[2,3,5]) {
+      %a: f32[*] = Transpose(%x) {perm = [1,0]}
+      %b: f32[*] = Transpose(%y) {perm = [1,0]}
+      %m: f32[*] = MatMul(%a, %b)
+      %n: f32[*] = MatMul(%z, %b)
+      return %m, %n
+    })"},
     {"fuse_cross_entropy", "its_gradient_in_a_type_with_a_kernel",
      R"((%x: f16[4,5], %t: i64[4,1], %f: f16[4,1]) {
       %none: i64[] = constant dense(0)
@@ -327,7 +359,9 @@ const PassCase kPassCases[] = {
 
 // The CPU has no kernel for what the pass makes; its pieces round to f16 each.
 bool is_for_half_types(const Pass& pass) {
-  return pass.name == "fuse_cross_entropy" || pass.name == "keep_attention_sums";
+  return pass.name == "fuse_cross_entropy" || pass.name == "fuse_batch_norm_relu" ||
+         pass.name == "align_classes" || pass.name == "absorb_transposes" ||
+         pass.name == "keep_attention_sums";
 }
 
 // Where no table of kernels of the CPU's lets a pass do anything: one that takes half types.
