@@ -123,7 +123,7 @@ void add_pointwise(ReferenceCases& c) {
 
 void add_reductions(ReferenceCases& c) {
   c.add_each({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
-              "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"},
+              "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "hone.ReduceSum"},
              {f32({3, 4, 50}), integers({1})});
   c.add_each({"ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Hardmax", "LpNormalization"}, {f32({3, 50})});
   c.add_each({"CumSum", "CumProd"}, {f32({3, 50}), whole(1)});
@@ -201,6 +201,7 @@ void add_images(ReferenceCases& c) {
   c.add("LRN", {x}, {{"size", int64_t{3}}});
   const Operand channel = f32({4});
   c.add("BatchNormalization", {x, channel, channel, channel, channel});
+  c.add("hone.BatchNormalizationRelu", {x, channel, channel, channel, channel}, {}, 3);
   c.add("hone.BatchNormalizationGradient", {x, x, channel, x}, {}, 3);
   c.add("hone.LayerNormalizationGradient", {f32({3, 8}), f32({3, 8}), f32({8})}, {}, 3);
   c.add("InstanceNormalization", {x, channel, channel});
@@ -234,6 +235,7 @@ void add_learning(ReferenceCases& c) {
   const Operand scores = f32({4, 3}), classes = of(DType::kI64, {4}), seed = whole(7), offset = whole(0);
   c.add("NegativeLogLikelihoodLoss", {scores, classes});
   c.add("SoftmaxCrossEntropyLoss", {scores, classes}, {}, 2);
+  c.add("hone.SoftmaxCrossEntropyLoss", {scores, classes}, {}, 2);
   c.add("hone.CrossEntropyGradient", {scores, of(DType::kI64, {4, 1}), f32({4, 1})});
   const Attributes seeded{{"seed", 1.0F}}, sampled{{"seed", 1.0F}, {"sample_size", int64_t{5}}};
   const Operand chances = floats({4, 3}, 0.5F);

@@ -260,14 +260,14 @@ DType next_type() {
 
 void add_normalizations(std::vector<NamedSource>& sources) {
   for (const int form : {0, 1, 2, 3, 4, 5}) {
-    BatchNormProgram program{.gradient = form > 1, .relu = form > 3, .dtype = next_type()};
+    BatchNormProgram program{.gradient = form > 1, .relu = form > 3 || form == 1, .dtype = next_type()};
     program.batch = 16;
     program.channels = 64;
     program.positions = form % 2 == 0 ? 56 * 56 : 49;
     program.channels_last = form % 2 != 0;
-    sources.push_back({"batch_norm",
-                       generate_batch_norm(program)->source.text,
-                       {kBatchStatisticsEntry, kJoinStatisticsEntry}});
+    std::vector<std::string> entries = {kBatchStatisticsEntry, kJoinStatisticsEntry};
+    if (program.channels_last) entries.push_back(kBatchElementsEntry);
+    sources.push_back({"batch_norm", generate_batch_norm(program)->source.text, entries});
   }
   for (const int64_t columns : {64, 768, 1600, 4096})
     sources.push_back(
