@@ -16,6 +16,10 @@ PAUSE_S = 0.05  # before a slot: the threads of the runtime before have gone to 
 class WorkerFailed(RuntimeError):
     """A worker ended or never got ready; the message is what it said last, in one line."""
 
+    def __init__(self, message, code=None):
+        super().__init__(message)
+        self.code = code  # that it ended with
+
 
 class Worker:
     """A process that measures on request."""
@@ -43,7 +47,8 @@ class Worker:
             return line.strip()
         self.close()
         said = [text.strip() for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
-        raise WorkerFailed(f"{self.name} ended ({self.process.returncode}): {said[-1][-300:] if said else 'silently'}")
+        raise WorkerFailed(f"{self.name} ended ({self.process.returncode}): {said[-1][-300:] if said else 'silently'}",
+                           self.process.returncode)
 
     def measure(self, calls, how=""):
         with contextlib.suppress(BrokenPipeError):  # it ended: answer() says with which words

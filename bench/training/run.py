@@ -32,7 +32,7 @@ sys.path.insert(0, str(HERE.parent / "peers"))
 import gpu  # noqa: E402
 from paired import ratio  # noqa: E402
 from processes import OthersCpu, WorkerFailed  # noqa: E402
-from steps import ADAMW, DEFAULT, SET_ON, STEPS, WAYS, write_mlp  # noqa: E402
+from steps import ADAMW, DEFAULT, NEEDS_GPU, OTHER_WORK, SET_ON, STEPS, WAYS, write_mlp  # noqa: E402
 from workers import Clock, Timed  # noqa: E402
 
 FEWEST_ROUNDS = 6  # that give a 95 % interval
@@ -108,6 +108,8 @@ class Step:
                 worker = self.start_torch(way, by)
                 times[way] = worker.calibrate()
             except WorkerFailed as failure:
+                if failure.code == OTHER_WORK and not times:
+                    raise  # nor will another way's be
                 failed[way] = str(failure)
                 self.clock.say(f"{self.name}: {way} is left out: {failure}")
                 continue
@@ -152,6 +154,8 @@ class Step:
             for worker in workers.values():
                 worker.deadline = self.deadline
                 worker.calibrate()
+            waiting_ms = workers["hone"].measure(workers["hone"].slot_calls, " waiting") if self.on_gpu else None
+            for worker in workers.values():
                 worker.start_counting()
             self.clock.say(f"{self.name}: {self.options.rounds} rounds")
             others, load = OthersCpu(list(workers.values())), os.getloadavg()[0]
@@ -162,12 +166,11 @@ class Step:
                       "load_average": [round(load, 2), round(os.getloadavg()[0], 2)], "rounds": len(slots["hone"]),
                       "runtimes": {name: self.entry(times, slots["hone"], cpu[name], cpu["hone"])
                                    for name, times in slots.items()}}
-            if self.on_gpu:
-                hone = result["runtimes"]["hone"]
-                hone["waiting_ms"] = workers["hone"].measure(workers["hone"].slot_calls, " waiting")
-                if watch is not None:
-                    for name, worker in workers.items():
-                        result["runtimes"][name]["gpu"] = watch.summary(worker.slots_at)
+            if waiting_ms is not None:
+                result["runtimes"]["hone"]["waiting_ms"] = waiting_ms
+            if watch is not None:
+                for name, worker in workers.items():
+                    result["runtimes"][name]["gpu"] = watch.summary(worker.slots_at)
         for name in workers if self.on_gpu else []:
             result["runtimes"][name] |= self.read_facts(ways["way"] if name == "torch" else name)
         result["runtimes"]["torch"] |= ways
@@ -181,7 +184,7 @@ class Step:
                  "slots_ms": [round(ms, 4) for ms in times]}
         if times is not hone:
             found = ratio(times, hone)
-            entry |= {"ratio": {key: value if math.isfinite(value) else None for key, value in found.items()},
+            entry |= {"ratio": {key: value if 0 < value < math.inf else None for key, value in found.items()},
                       "ratio_of_minima": min(times) / min(hone),
                       "ratio_of_cpu": cpu_ms / hone_cpu_ms if hone_cpu_ms > 0 else None}
         return entry
@@ -250,14 +253,14 @@ def processor():
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=list(WAYS), default="cpu")
+    parser.add_argument("--device", choices=list(DEFAULT), default="cpu")
     parser.add_argument("--steps", nargs="+", choices=list(STEPS), metavar="NAME",
                         help="; ".join(f"{device}: {' '.join(names)}" for device, names in DEFAULT.items()) + "; all run on both")
     parser.add_argument("--batch", type=int, help="in place of the steps' own")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="in hone's recipes, last of all; "
                         "PyTorch takes its weights and batch from hone")
-    parser.add_argument("--ways", nargs="+", metavar="NAME",
-                        help="of PyTorch (torch_steps.py lists them), in this order; default: those of the device")
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), metavar="NAME", help="of PyTorch, in this order, out of "
+                        + " ".join(WAYS) + "; default: some of the device")
     parser.add_argument("--rounds", type=int, help=f"default: cpu 15, cuda 10; at least {FEWEST_ROUNDS}: fewer give no interval")
     parser.add_argument("--slot-ms", type=float, help="that a slot takes at least; default on a GPU: 1000")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="end by then: with fewer ways, rounds or steps")
@@ -274,6 +277,8 @@ def arguments():
     options.rounds = options.rounds or {"cpu": 15, "cuda": 10}[options.device]
     if options.rounds < FEWEST_ROUNDS:
         parser.error(f"--rounds: at least {FEWEST_ROUNDS}; fewer give no 95 % interval")
+    if options.device == "cpu" and NEEDS_GPU & set(options.ways or []):
+        parser.error(f"--ways: only with --device cuda: {' '.join(sorted(NEEDS_GPU & set(options.ways)))}")
     for name in options.steps:
         if not STEPS[name].ways(options.device, options.ways):
             parser.error(f"--ways: none of them is for {name}")

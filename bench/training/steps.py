@@ -9,8 +9,33 @@ ADAMW = ["optimizer.kind=adamw", "optimizer.rate=1e-3", "schedule.kind=constant"
 # a small one the first losses of two precisions stay near each other.
 SMALL_RATE = "optimizer.rate=1e-4"
 
-PLAIN, IMAGES = "plain", "images"
+COMPILE = {"compiled": "default"}
+TUNED = {"compiled": "max-autotune"}  # with CUDA graphs of forward and backward
+CAPTURED = {"captured": True}         # the whole step, optimizer included, as one CUDA graph
+LAST = {"channels_last": True}
+CUDNN = {"attention": "cudnn"}
+# All that can be tried, as torch_steps.py's Training takes them; with the fused optimizer but where it is compiled.
 WAYS = {
+    "eager": {}, "eager-channels-last": LAST, "compile": COMPILE, "compile-channels-last": COMPILE | LAST,
+    "compile-optimizer": COMPILE | {"optimizer": True},
+    "eager-captured": CAPTURED, "eager-captured-channels-last": CAPTURED | LAST,
+    "captured": COMPILE | CAPTURED, "captured-channels-last": COMPILE | CAPTURED | LAST,
+    "captured-optimizer": COMPILE | CAPTURED | {"optimizer": True},
+    "captured-cudnn-attention": COMPILE | CAPTURED | CUDNN,
+    "reduce-overhead": {"compiled": "reduce-overhead"},
+    "reduce-overhead-channels-last": {"compiled": "reduce-overhead"} | LAST,
+    "max-autotune": TUNED, "max-autotune-channels-last": TUNED | LAST, "max-autotune-cudnn-attention": TUNED | CUDNN,
+    "max-autotune-optimizer": TUNED | {"optimizer": True},
+    "max-autotune-captured": {"compiled": "max-autotune-no-cudagraphs"} | CAPTURED,
+    "max-autotune-captured-channels-last": {"compiled": "max-autotune-no-cudagraphs"} | CAPTURED | LAST,
+    "max-autotune-captured-cudnn-attention": {"compiled": "max-autotune-no-cudagraphs"} | CAPTURED | CUDNN,
+}
+NEEDS_GPU = {name for name, way in WAYS.items()
+             if way.get("captured") or way.get("attention") or way.get("compiled", "default") != "default"}
+OTHER_WORK = 3  # torch_steps.py ends with it where its losses are not hone's
+
+PLAIN, IMAGES = "plain", "images"
+TRIED = {  # where nothing else is asked for
     "cpu": {PLAIN: ["eager", "compile", "compile-optimizer"],
             IMAGES: ["eager", "eager-channels-last", "compile", "compile-channels-last"]},
     # What is usually fastest comes late: it is running when the rounds begin.
@@ -38,7 +63,7 @@ class Setup:
         return (self.kind == IMAGES or "channels-last" not in way) and (self.attends or "attention" not in way)
 
     def ways(self, device, wanted):
-        return [way for way in wanted or WAYS[device][self.kind] if self.takes(way)]
+        return [way for way in wanted or TRIED[device][self.kind] if self.takes(way)]
 
 
 def train(batch, clip=0.0):

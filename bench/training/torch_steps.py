@@ -13,35 +13,13 @@ import sys
 import time
 
 import torch
+from steps import NEEDS_GPU, OTHER_WORK, WAYS
 from torch_networks import PREPARED, heads_of, network_of
 from torch_parity import read_safetensors
 
 # Of the first loss, over the first steps: that it is the same work, not how near.
 TOLERANCE = {"f32": 2e-3, "bf16": 2e-2}
 
-COMPILE = {"compiled": "default"}
-TUNED = {"compiled": "max-autotune"}  # with CUDA graphs of forward and backward
-CAPTURED = {"captured": True}         # the whole step, optimizer included, as one CUDA graph
-LAST = {"channels_last": True}
-CUDNN = {"attention": "cudnn"}
-# What can be tried, each with the fused optimizer but where the optimizer is compiled.
-WAYS = {
-    "eager": {}, "eager-channels-last": LAST, "compile": COMPILE, "compile-channels-last": COMPILE | LAST,
-    "compile-optimizer": COMPILE | {"optimizer": True},
-    "eager-captured": CAPTURED, "eager-captured-channels-last": CAPTURED | LAST,
-    "captured": COMPILE | CAPTURED, "captured-channels-last": COMPILE | CAPTURED | LAST,
-    "captured-optimizer": COMPILE | CAPTURED | {"optimizer": True},
-    "captured-cudnn-attention": COMPILE | CAPTURED | CUDNN,
-    "reduce-overhead": {"compiled": "reduce-overhead"},
-    "reduce-overhead-channels-last": {"compiled": "reduce-overhead"} | LAST,
-    "max-autotune": TUNED, "max-autotune-channels-last": TUNED | LAST, "max-autotune-cudnn-attention": TUNED | CUDNN,
-    "max-autotune-optimizer": TUNED | {"optimizer": True},
-    "max-autotune-captured": {"compiled": "max-autotune-no-cudagraphs"} | CAPTURED,
-    "max-autotune-captured-channels-last": {"compiled": "max-autotune-no-cudagraphs"} | CAPTURED | LAST,
-    "max-autotune-captured-cudnn-attention": {"compiled": "max-autotune-no-cudagraphs"} | CAPTURED | CUDNN,
-}
-NEEDS_GPU = {name for name, way in WAYS.items()
-             if way.get("captured") or way.get("attention") or way.get("compiled", "default") != "default"}
 STEPS_BEFORE_CAPTURE = 3
 
 
@@ -138,7 +116,8 @@ def difference_from_hone(training, network):
     for loss, expected in zip(training.first_losses(), run["losses"]):
         worst = max(worst, abs(loss - expected) / run["losses"][0]) if loss == loss else float("inf")
         if not worst <= TOLERANCE[run["precision"]]:
-            sys.exit(f"{network}: the loss is {loss:.6f}, hone's is {expected:.6f}: not the same work")
+            print(f"{network}: the loss is {loss:.6f}, hone's is {expected:.6f}: not the same work", file=sys.stderr)
+            sys.exit(OTHER_WORK)
     return worst
 
 

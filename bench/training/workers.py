@@ -10,6 +10,7 @@ import time
 from processes import PAUSE_S, Worker, WorkerFailed
 
 LAST_WORDS_S = 20  # for a process to end by itself once nobody asks it any more
+CLOSING_S = 5  # that the last processes take to end, kept of a budget
 
 
 class Clock:
@@ -17,7 +18,7 @@ class Clock:
 
     def __init__(self, seconds=None):
         self.begun = time.monotonic()
-        self.end = math.inf if seconds is None else self.begun + seconds
+        self.end = math.inf if seconds is None else self.begun + max(0.0, seconds - CLOSING_S)
 
     def deadline(self, parts):
         """Of the next of so many parts, which share what is left."""
