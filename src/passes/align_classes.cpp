@@ -1,11 +1,11 @@
 #include "passes/align_classes.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include <fmt/core.h>
 
+#include "passes/lower_precision.h"
 #include "passes/rewrite.h"
 
 namespace hone::passes {
@@ -156,7 +156,7 @@ class Aligner {
   }
 
   // `value` with so many zeros, or another number, behind along `axis`; one for all who want it.
-  ValueId padded(ValueId value, int64_t axis, int64_t more, std::optional<float> number = {}) {
+  ValueId padded(ValueId value, int64_t axis, int64_t more, std::optional<double> number = {}) {
     const auto key = std::pair(value, axis);
     if (const auto known = padded_.find(key); known != padded_.end()) return known->second;
     const auto rank = static_cast<std::size_t>(builder_.type(value).rank());
@@ -167,36 +167,27 @@ class Aligner {
     return padded_[key] = builder_.add("Pad", std::move(inputs), {}, builder_.value(value).name + ".aligned");
   }
 
-  ValueId scalar(float number, DType type) {
-    Tensor data(type, {});
-    data.as<uint16_t>()[0] = type == DType::kF16 ? f32_to_f16(number) : f32_to_bf16(number);
-    return builder_.constant(builder_.unique_name("aligned.lowest"), std::move(data));
+  ValueId scalar(double number, DType type) {
+    return builder_.constant(builder_.unique_name("aligned.lowest"),
+                             narrowed(Tensor::scalar_f32(static_cast<float>(number)), type));
   }
 
   // Of nothing but the padding: zero for the classes that there are.
   ValueId low_bias(const Head& head, DType type) {
-    Tensor data = Tensor::zeros(type, {head.padded});
-    const float low = lowest(type);
-    for (int64_t c = head.classes; c < head.padded; ++c)
-      data.as<uint16_t>()[static_cast<std::size_t>(c)] =
-          type == DType::kF16 ? f32_to_f16(low) : f32_to_bf16(low);
-    return builder_.constant(builder_.unique_name("aligned.bias"), std::move(data));
+    Tensor data = Tensor::zeros(DType::kF32, {head.padded});
+    const std::span<float> padding = data.as<float>().subspan(static_cast<std::size_t>(head.classes));
+    std::fill(padding.begin(), padding.end(), static_cast<float>(lowest(type)));
+    return builder_.constant(builder_.unique_name("aligned.bias"), narrowed(data, type));
   }
-  static float lowest(DType type) { return type == DType::kF16 ? -65504.0F : -1e30F; }
+  static double lowest(DType type) { return -std::min(1e30, largest_of(type)); }
 
-  bool pads_alone(ValueId value) const {
-    if (!context_.target.runs) return true;
+  bool pads_alone(ValueId value) {
     Node pad;
     pad.op = "Pad";
-    const graph::TensorType& type = builder_.type(value);
-    GraphBuilder asked("pad");
-    const ValueId x = asked.input("x", type);
-    std::vector<int64_t> pads(2 * static_cast<std::size_t>(type.rank()), 0);
-    pads.back() = 1;
-    const ValueId amounts = asked.constant("pads", Tensor::i64({std::ssize(pads)}, pads));
-    asked.output(asked.add("Pad", {x, amounts}));
-    auto graph = std::move(asked).finish();
-    return graph.ok() && context_.target.runs(*graph, graph->nodes()[0]);
+    pad.inputs = {value,
+                  ints(std::vector<int64_t>(2 * static_cast<std::size_t>(builder_.type(value).rank()), 1))};
+    pad.outputs = {value};
+    return runs_alone(context_.target, builder_, pad);
   }
 
   void align(const Head& head) {

@@ -1,7 +1,6 @@
 #include "passes/lower_precision.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <unordered_map>
@@ -96,8 +95,7 @@ class Narrower {
   }
 
   Status place(const Node& node) {
-    PrecisionRow row = precision_row(node);
-    if (compares_exactly(node)) row = {.op = row.op, .rule = PrecisionRule::kFollows, .why = {}};
+    const PrecisionRow row = precision_row(node);
     if (node.op == "Cast" && is_narrow(node.inputs[0])) return convert(node);
     const bool met =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return is_narrow(input); });
@@ -105,8 +103,9 @@ class Narrower {
     const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met && may_follow(node);
     if (!wanted) return emit(node, false);
     if (const auto reading = row.rule == PrecisionRule::kKeeps ? reads_narrow(node, row) : std::nullopt) {
-      outcome_.types.push_back({node.name, node.op, DType::kF32, false,
-                                fmt::format("it reads {}; {}", dtype_name(type_), row.why)});
+      if (gives_floats(node))
+        outcome_.types.push_back({node.name, node.op, DType::kF32, false,
+                                  fmt::format("it reads {}; {}", dtype_name(type_), row.why)});
       return add(node, *reading, DType::kF32);
     }
     const std::string why = row.rule == PrecisionRule::kKeeps ? std::string(row.why) : why_not(node, row);
@@ -121,59 +120,34 @@ class Narrower {
     return emit(node, true);
   }
 
-  // Which of a narrow number and a known one is larger is the same in any type that holds the known one.
-  bool compares_exactly(const Node& node) {
-    constexpr std::array kCompares = {"Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
-    if (std::find(kCompares.begin(), kCompares.end(), node.op) == kCompares.end()) return false;
-    const graph::Value& known = graph_.value(node.inputs[1]);
-    if (!known.is_constant() || known.constant->dtype() != DType::kF32 || known.constant->size() != 1)
-      return false;
-    const auto number = static_cast<float>(known.constant->at(0));
-    return value_of(bits_of(number, type_), type_) == number && is_narrow(node.inputs[0]);
+  // A constant that is the same numbers in the narrow type.
+  bool is_held(ValueId value) {
+    const graph::Value& known = graph_.value(value);
+    if (!known.is_constant() || !is_f32(known.type)) return false;
+    const Tensor aligned = known.constant->aligned();
+    const std::span<const float> numbers = aligned.as<float>();
+    return std::all_of(numbers.begin(), numbers.end(),
+                       [&](float number) { return value_of(bits_of(number, type_), type_) == number; });
   }
 
-  // Which inputs of a node that gives f32 it may read narrow: the first, of what has such an operator; every tensor of a sum of
-  // squares; an optimizer's gradients, if all of them come so. None for others.
-  std::vector<bool> readable(const Node& node, const PrecisionRow& row) {
-    std::vector<bool> read(node.inputs.size(), false);
-    const bool adamw = node.op == "hone.AdamW", sgd = node.op == "hone.Sgd";
-    if (!row.reads.empty()) {
-      read[0] = is_narrow(node.inputs[0]);
-    } else if (node.op == "hone.SquareSum") {
-      for (std::size_t i = 0; i < read.size(); ++i) read[i] = is_narrow(node.inputs[i]);
-    } else if (adamw || sgd) {
-      const std::size_t scalars = adamw ? 3 : 2, outputs = node.outputs.size();
-      const std::size_t moments = adamw ? 2 : node.attributes.real("momentum", 0) != 0 ? 1 : 0;
-      const std::size_t count = outputs / (1 + moments);
-      bool all = true;
-      for (std::size_t i = 0; i < count; ++i) all = all && is_narrow(node.inputs[scalars + count + i]);
-      for (std::size_t i = 0; i < count; ++i) read[scalars + count + i] = all;
-    }
-    return read;
-  }
-
-  // The node as an operator that reads narrow what is so; nullopt where nothing is, or the target has no kernel for that.
+  // The node, or what the row has in its place, reading narrow what comes so: the numbers are those that a conversion would
+  // give, and with results of the types that it had (sums in f32, updates, truths, indices) it is the same operator. nullopt where
+  // nothing comes so, results would change, or the target has no kernel for that.
   std::optional<Node> reads_narrow(const Node& node, const PrecisionRow& row) {
-    const std::vector<bool> read = readable(node, row);
-    if (std::find(read.begin(), read.end(), true) == read.end() || !context_.target.runs) return std::nullopt;
+    const auto reads = [&](std::size_t i) {
+      return moves(node, i, row) && (is_narrow(node.inputs[i]) || is_held(node.inputs[i]));
+    };
     Node reading = node;
     if (!row.reads.empty()) reading.op = row.reads;
-    std::vector<const graph::Value*> inputs;
-    std::vector<graph::TensorType> types;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool given = node.has_input(i);
-      inputs.push_back(given ? &graph_.value(node.inputs[i]) : nullptr);
-      types.push_back(given ? graph_.type(node.inputs[i]) : graph::TensorType{});
-      if (read[i]) types.back().dtype = type_;
-    }
-    std::vector<std::string> names;
-    for (ValueId output : node.outputs) names.push_back(output.valid() ? graph_.value(output).name : "");
-    const auto asked = graph_of_one(reading, inputs, types, names);
-    if (!asked.ok() || asked->nodes().empty() || !context_.target.runs(*asked, asked->nodes()[0]))
-      return std::nullopt;
+    const auto asked = context_.target.runs ? alone(reading, reads) : std::nullopt;
+    if (!asked || !context_.target.runs(*asked, asked->nodes()[0])) return std::nullopt;
+    const std::vector<ValueId>& results = asked->nodes()[0].outputs;
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      if (node.outputs[i].valid() && asked->type(results[i]).dtype != graph_.type(node.outputs[i]).dtype)
+        return std::nullopt;
     for (std::size_t i = 0; i < reading.inputs.size(); ++i)
       if (reading.inputs[i].valid())
-        reading.inputs[i] = in_type(node.inputs[i], read[i] ? type_ : graph_.type(node.inputs[i]).dtype);
+        reading.inputs[i] = in_type(node.inputs[i], reads(i) ? type_ : graph_.type(node.inputs[i]).dtype);
     return reading;
   }
 
@@ -260,7 +234,7 @@ class Narrower {
 
   // Asks the target about the node alone, in the narrow type and as it is.
   std::string why_not_target(const Node& node, const PrecisionRow& row) {
-    const auto narrow = alone(node, row, true);
+    const auto narrow = alone(node, [&](std::size_t i) { return moves(node, i, row); });
     const bool gives_narrow =
         narrow && std::equal(node.outputs.begin(), node.outputs.end(), narrow->nodes()[0].outputs.begin(),
                              [&](ValueId was, ValueId now) {
@@ -277,13 +251,15 @@ class Narrower {
     if (open) return "its extents are open: whether the target has a kernel depends on them";
     if (context_.target.runs(*narrow, narrow->nodes()[0])) return {};
     const bool product = row.rule == PrecisionRule::kNarrow;
-    const auto wide = product ? std::nullopt : alone(node, row, false);
+    const auto wide = product ? std::nullopt : alone(node, [](std::size_t) { return false; });
     // What has no kernel either way loses none.
     if (wide && !context_.target.runs(*wide, wide->nodes()[0])) return {};
     return fmt::format("the target has no kernel for it in {}", dtype_name(type_));
   }
 
-  std::optional<graph::Graph> alone(const Node& node, const PrecisionRow& row, bool narrow) {
+  // A graph of nothing but `node`, with inputs that `reads` says in the narrow type.
+  template <typename Reads>
+  std::optional<graph::Graph> alone(const Node& node, const Reads& reads) {
     std::vector<const graph::Value*> inputs;
     std::vector<graph::TensorType> types;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -292,12 +268,12 @@ class Narrower {
         types.emplace_back();
         continue;
       }
-      const bool moved = narrow && moves(node, i, row);
+      const bool narrow = reads(i);
       const graph::Value& source = graph_.value(node.inputs[i]);
-      inputs.push_back(moved && source.is_constant() ? &builder_.value(in_type(node.inputs[i], type_))
-                                                     : &source);
+      inputs.push_back(narrow && source.is_constant() ? &builder_.value(in_type(node.inputs[i], type_))
+                                                      : &source);
       types.push_back(source.type);
-      if (moved) types.back().dtype = type_;
+      if (narrow) types.back().dtype = type_;
     }
     std::vector<std::string> names;
     for (ValueId output : node.outputs) names.push_back(output.valid() ? graph_.value(output).name : "");

@@ -18,7 +18,7 @@ BatchInputs::BatchInputs(const graph::Graph& graph, const std::vector<graph::Bat
 }
 
 // One queue for all fields: a batch has landed when its last field has.
-struct BatchInputs::Lane {
+struct BatchInputs::Upload {
   struct Field {
     std::optional<runtime::Memory> staging, landing;  // none where no input reads the field
   };
@@ -34,7 +34,7 @@ struct BatchInputs::Lane {
 };
 
 // What lies in the staging memory was copied long ago, mostly; what lies in the landing is read by the plan's queue.
-Status BatchInputs::Lane::send(const std::vector<Tensor>& tensors) {
+Status BatchInputs::Upload::send(const std::vector<Tensor>& tensors) {
   if (is_used) HONE_CHECK(queue->wait(*landed));
   if (is_taken) HONE_CHECK(queue->after(*taken));
   for (std::size_t f = 0; f < fields.size(); ++f) {
@@ -50,37 +50,37 @@ Status BatchInputs::Lane::send(const std::vector<Tensor>& tensors) {
 
 Status BatchInputs::stage(const graph::Graph& graph, runtime::Device& device) {
   if (device.host_visible()) return {};
-  auto lane = std::make_shared<Lane>();
-  HONE_ASSIGN(lane->queue, device.make_queue());
-  HONE_ASSIGN(lane->landed, lane->queue->make_event());
-  HONE_ASSIGN(lane->taken, lane->queue->make_event());
-  lane->fields.resize(inputs_.size());
+  auto upload = std::make_shared<Upload>();
+  HONE_ASSIGN(upload->queue, device.make_queue());
+  HONE_ASSIGN(upload->landed, upload->queue->make_event());
+  HONE_ASSIGN(upload->taken, upload->queue->make_event());
+  upload->fields.resize(inputs_.size());
   for (std::size_t f = 0; f < inputs_.size(); ++f) {
     if (inputs_[f] == kNoInput) continue;
     const std::size_t bytes = graph.type(graph.inputs()[inputs_[f]]).storage_bytes();
-    HONE_ASSIGN(lane->fields[f].staging, device.allocate_staging(bytes));
-    HONE_ASSIGN(lane->fields[f].landing, device.allocate(bytes));
+    HONE_ASSIGN(upload->fields[f].staging, device.allocate_staging(bytes));
+    HONE_ASSIGN(upload->fields[f].landing, device.allocate(bytes));
   }
-  lane_ = std::move(lane);
+  upload_ = std::move(upload);
   return {};
 }
 
 Status BatchInputs::ready(const data::Batch& batch) {
   ready_ = batch.tensors;
-  return lane_ ? lane_->send(ready_) : Status();
+  return upload_ ? upload_->send(ready_) : Status();
 }
 
 Status BatchInputs::take(runtime::Plan& plan) {
   for (std::size_t f = 0; f < inputs_.size(); ++f) {
     if (inputs_[f] == kNoInput) continue;
-    if (!lane_ || !lane_->carries(f, ready_[f])) {
+    if (!upload_ || !upload_->carries(f, ready_[f])) {
       HONE_CHECK(plan.write(inputs_[f], ready_[f]));
       continue;
     }
-    const runtime::Memory& landing = *lane_->fields[f].landing;
+    const runtime::Memory& landing = *upload_->fields[f].landing;
     HONE_CHECK(
-        plan.write_from(inputs_[f], {landing.address(), landing.bytes()}, *lane_->landed, *lane_->taken));
-    lane_->is_taken = true;
+        plan.write_from(inputs_[f], {landing.address(), landing.bytes()}, *upload_->landed, *upload_->taken));
+    upload_->is_taken = true;
   }
   ready_.clear();
   return {};

@@ -36,10 +36,10 @@ class BatchInputs {
   bool contains(std::size_t input) const;
 
  private:
-  struct Lane;
+  struct Upload;
   std::vector<std::size_t> inputs_;  // by field
   std::vector<Tensor> ready_;        // by field, of the batch that is to be taken
-  std::shared_ptr<Lane> lane_;       // null: the host's tensors are read
+  std::shared_ptr<Upload> upload_;   // null: the host's tensors are read
 };
 
 }  // namespace hone::lab
