@@ -5,6 +5,7 @@ TF32), fp16 or bf16, in which the whole model computes; what a framework keeps i
 """
 import contextlib
 import datetime
+import os
 import subprocess
 import threading
 
@@ -109,17 +110,22 @@ PEERS = {
 PACKAGES = {"eager": "torch", "compile": "torch", "ort-cuda": "onnxruntime-gpu", "tensorrt": "onnxruntime-gpu"}
 
 
+def _index():
+    """nvidia-smi's number of the GPU that programs see as their first."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0] or "0"
+
+
 def name():
     """The GPU, its driver and its power limit."""
     fields = "name,driver_version,power.limit"
-    said = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", "--id=0"], capture_output=True, text=True)
+    said = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader", f"--id={_index()}"], capture_output=True, text=True)
     return said.stdout.strip() or "no NVIDIA GPU"
 
 
 def _power_field():
     """What the GPU takes at the moment where its driver tells, else the mean of about a second."""
     instant = "power.draw.instant"
-    said = subprocess.run(["nvidia-smi", f"--query-gpu={instant}", "--format=csv,noheader,nounits", "--id=0"], capture_output=True,
+    said = subprocess.run(["nvidia-smi", f"--query-gpu={instant}", "--format=csv,noheader,nounits", f"--id={_index()}"], capture_output=True,
                           text=True)
     return instant if said.returncode == 0 and said.stdout.strip().replace(".", "", 1).isdigit() else "power.draw"
 
@@ -133,7 +139,7 @@ class Watch:
     def __enter__(self):
         self.rows = []  # seconds as time.time() counts them, MHz, watts
         self.process = subprocess.Popen(["nvidia-smi", f"--query-gpu=timestamp,clocks.sm,{_power_field()}",
-                                         "--format=csv,noheader,nounits", "--id=0", f"--loop-ms={self.period_ms}"],
+                                         "--format=csv,noheader,nounits", f"--id={_index()}", f"--loop-ms={self.period_ms}"],
                                         stdout=subprocess.PIPE, text=True)
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()

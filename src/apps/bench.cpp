@@ -167,7 +167,6 @@ Status answer_requests(const lab::Workload& step) {
 Status check_line(const BenchLine& options) {
   const lab::BenchOptions& bench = options.bench;
   HONE_CHECK(check_threads(bench.threads));
-  HONE_CHECK(check_device(bench.device));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_ASSIGN(const auto provider, runtime::make_provider(bench.device, {.threads = bench.threads}));
   if (provider->device()->host_visible() && bench.concurrency > provider->threads())
@@ -350,8 +349,11 @@ Status bench_plan(BenchLine options) {
   return give_result(options, result, nlohmann::ordered_json::object());
 }
 
-Status run_bench(const BenchLine& options, Program& program) {
+Status run_bench(BenchLine options, Program& program) {
   if (is_given_plan(options.model)) return bench_plan(options);
+  // The other runtime computes on the CPU: that is what to compare it with, unless somebody asks for another comparison.
+  if (!options.against.empty() && !options.device_option->given()) options.bench.device = "cpu";
+  HONE_CHECK(settle_device(&options.bench.device));
   HONE_CHECK(check_line(options));
   if (!options.buckets.empty()) return bench_in_buckets(options);
   if (options.sweep || !options.batches.empty() || !options.concurrencies.empty()) return run_sweep(options);
@@ -402,6 +404,7 @@ void add_bench_command(Program& program) {
       program.add("bench", "latency percentiles and throughput of a model, optimised, or of a saved plan",
                   [options, &program] { return run_bench(*options, program); });
   options->model.add_to(command);
+  options->bench.device = kAnyDevice;
   options->device_option = add_device_to(command, &options->bench.device);
   command.option("--threads N", &options->bench.threads, "threads to use (default: every core)").positive();
   command.option("--batch N", &options->batch, "what the symbolic first extent of the inputs stands for")

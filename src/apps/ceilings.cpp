@@ -20,7 +20,7 @@ namespace {
 
 struct CeilingsOptions {
   lab::CeilingsOptions measure;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   std::string json;
 };
 
@@ -103,10 +103,10 @@ Status run_gpu_ceilings(const CeilingsOptions& options) {
   return write_file(options.json, json.dump(1) + "\n");
 }
 
-Status run_ceilings(const CeilingsOptions& options) {
-  HONE_CHECK(check_device(options.device));
+Status run_ceilings(CeilingsOptions options) {
+  HONE_CHECK(settle_device(&options.device));
   if (lab::has_gpu_roofs(options.device)) return run_gpu_ceilings(options);
-  if (options.device != CeilingsOptions().device)
+  if (options.device != "cpu")
     return usage_error(
         fmt::format("--device: '{}' has no roofs; what it runs means nothing for time", options.device));
   lab::CeilingsOptions measure = options.measure;

@@ -121,9 +121,9 @@ void print_models(const CompareOptions& options, const lab::ModelComparison& res
     fmt::print("outputs {}: {}\n", result.numbers.passed ? "agree" : "DIFFER", result.numbers.detail);
 }
 
-Status compare_both_models(const CompareOptions& options) {
+Status compare_both_models(CompareOptions options) {
   HONE_CHECK(check_threads(options.bench.threads));
-  HONE_CHECK(check_device(options.bench.device));
+  HONE_CHECK(settle_device(&options.bench.device));
   HONE_CHECK(check_passes("--disable", options.disabled));
   ModelOptions model = options.model;
   model.path = options.a;
@@ -243,6 +243,7 @@ void add_compare_command(Program& program) {
   of_models("--threads",
             command.option("--threads N", &options->bench.threads, "threads for models (default: every core)")
                 .positive());
+  options->bench.device = kAnyDevice;
   of_models("--device", add_device_to(command, &options->bench.device));
   of_models("--budget", command
                             .option("--budget SECONDS", &options->bench.budget_s,

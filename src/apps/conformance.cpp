@@ -19,7 +19,7 @@ struct ConformanceOptions {
   std::string folder;
   std::string json;
   std::string filter;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   std::vector<std::string> plugins;
   bool optimise = false;
   bool list_unsupported = false;
@@ -40,8 +40,8 @@ void print_summary(const lab::ConformanceReport& report, bool list_unsupported) 
   fmt::print("{} passed, {} failed, {} unsupported\n", report.passed, report.failed, report.unsupported);
 }
 
-Status run_conformance(const ConformanceOptions& options, Program& program) {
-  HONE_CHECK(check_device(options.device));
+Status run_conformance(ConformanceOptions options, Program& program) {
+  HONE_CHECK(settle_device(&options.device));
   HONE_ASSIGN(const auto provider, runtime::make_provider(options.device));
   ProgressBar bar("conformance");
   lab::ConformanceOptions conformance;

@@ -42,7 +42,7 @@ struct LabOptions {
   std::vector<std::string> lossy;  // each may hold several, with commas between
   std::string out;                 // empty: not said
   std::string json;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   double budget_s = 0;  // 0: not said
   double wait_s = -1;   // negative: not said
   int top = 5;
@@ -140,11 +140,11 @@ Status check_options_of_recipe(const LabOptions& options) {
   return {};
 }
 
-Status run_lab_on_recipe(const LabOptions& options, Program& program) {
+Status run_lab_on_recipe(LabOptions options, Program& program) {
   HONE_CHECK(check_options_of_recipe(options));
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_passes("--disable", options.disabled));
-  HONE_CHECK(check_device(options.device));
+  HONE_CHECK(settle_device(&options.device));
   LabRecipeOptions of_recipe;
   of_recipe.recipe = options.model.path;
   of_recipe.set = options.set;
@@ -169,7 +169,7 @@ Status write_results(const LabOptions& options, const lab::Experiment& result) {
   return {};
 }
 
-Status run_lab(const LabOptions& options, Program& program) {
+Status run_lab(LabOptions options, Program& program) {
   if (is_program(options, program)) return run_lab_on(options, program);
   if (options.model.path.ends_with(".toml")) return run_lab_on_recipe(options, program);
   if (!options.tried.empty())
@@ -182,7 +182,7 @@ Status run_lab(const LabOptions& options, Program& program) {
                     options.arguments.front()));
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_passes("--disable", options.disabled));
-  HONE_CHECK(check_device(options.device));
+  HONE_CHECK(settle_device(&options.device));
   HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
   lab::ExperimentOptions experiment = experiment_options(options, program.command_line);
   HONE_CHECK(check_lossy_passes("--lossy", {experiment.lossy.begin(), experiment.lossy.end()}));

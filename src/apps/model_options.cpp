@@ -78,10 +78,18 @@ Status check_threads(int threads) {
   return usage_error(fmt::format("--threads {}: this process may use {} only", threads, most));
 }
 
-Status check_device(const std::string& name) {
+Status settle_device(std::string* name) {
+  if (*name == kAnyDevice) {
+    const runtime::DefaultProvider chosen = runtime::default_provider();
+    *name = chosen.name;
+    if (!chosen.why_no_gpu.empty())
+      fmt::print(stderr, "hone: there is a GPU, and it is not used: {} (--device {} is for the CPU)\n",
+                 chosen.why_no_gpu, chosen.name);
+    return {};
+  }
   const auto known = runtime::provider_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
-  return usage_error(fmt::format("--device: there is no device '{}' in this build; it has {}", name,
+  if (std::find(known.begin(), known.end(), *name) != known.end()) return {};
+  return usage_error(fmt::format("--device: there is no device '{}' in this build; it has {}", *name,
                                  fmt::join(known, ", ")));
 }
 
@@ -130,7 +138,9 @@ Option add_plugins_to(Command command, std::vector<std::string>* plugins) {
 
 std::vector<std::string> device_names() {
   const auto known = runtime::provider_names();
-  return {known.begin(), known.end()};
+  std::vector<std::string> names = {kAnyDevice};
+  names.insert(names.end(), known.begin(), known.end());
+  return names;
 }
 
 Option add_device_to(Command command, std::string* device) {
@@ -138,7 +148,8 @@ Option add_device_to(Command command, std::string* device) {
   return command
       .option("--device DEVICE", device,
               fmt::format(
-                  "where to run: {}; cuda: an NVIDIA GPU (what it has no kernel for yet runs on the host, by "
+                  "where to run: {}; auto: cuda where there is a GPU, else cpu; cuda: an NVIDIA GPU (what it "
+                  "has no kernel for yet runs on the host, by "
                   "the reference, and is named); null stands in for a device, on the reference: correct, and "
                   "its times mean nothing",
                   fmt::join(names, " or ")))

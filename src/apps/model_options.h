@@ -42,8 +42,11 @@ Status apply_memory(const ModelOptions& options);
 // for each other, and what is measured would be that.
 Status check_threads(int threads);
 
-// Whether there is such a device to run on.
-Status check_device(const std::string& name);
+// What --device stands for by itself: the GPU where there is one.
+inline constexpr const char* kAnyDevice = "auto";
+// Whether there is such a device to run on; kAnyDevice becomes the one that is meant. A GPU that is there and cannot be used
+// is told on standard error.
+Status settle_device(std::string* name);
 
 // --plugin, which may be given again.
 Option add_plugins_to(Command command, std::vector<std::string>* plugins);

@@ -33,7 +33,7 @@ struct OptimizeOptions {
   std::string out;
   std::vector<std::string> disabled;
   std::vector<std::string> only;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   bool list = false;
   bool summary = false;
   std::string json;
@@ -232,13 +232,13 @@ Status write_as_plan(const OptimizeOptions& options) {
   return {};
 }
 
-Status run_optimize(const OptimizeOptions& options) {
+Status run_optimize(OptimizeOptions options) {
   if (options.list) {
     print_passes();
     return {};
   }
   HONE_CHECK(check_paths(options));
-  HONE_CHECK(check_device(options.device));
+  HONE_CHECK(settle_device(&options.device));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(check_passes("--only", options.only));
   const std::vector<std::string> lossy = lossy_passes();

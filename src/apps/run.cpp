@@ -29,7 +29,7 @@ struct RunOptions {
   std::vector<std::string> inputs;  // "NAME=FILE.npy"
   std::string out;
   std::string json;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   std::optional<Option> device_option;
   int threads = 0;
   std::vector<std::string> buckets;  // "batch=1,8,32"
@@ -168,9 +168,9 @@ Status run_in_buckets(const RunOptions& options) {
   return write_results(options, graph, inputs, run->outputs, run->served.text(), served_json(run->served));
 }
 
-Status run_run(const RunOptions& options) {
+Status run_run(RunOptions options) {
   HONE_CHECK(check_threads(options.threads));
-  HONE_CHECK(check_device(options.device));
+  HONE_CHECK(settle_device(&options.device));
   if (is_given_plan(options.model)) return run_plan(options);
   if (!options.buckets.empty()) return run_in_buckets(options);
   HONE_ASSIGN(auto given, read_inputs(options.inputs));

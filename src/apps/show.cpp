@@ -40,7 +40,7 @@ struct ShowOptions {
   bool text = false;
   bool floors = false;
   bool operators = false;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   int top = 0;  // 0: all nodes, in the model's order
   std::string json;
 };
@@ -245,13 +245,13 @@ Status show_given_plan(const ShowOptions& options) {
   return show_plan(options.model.path, options.text, options.json);
 }
 
-Status run_show(const ShowOptions& options) {
+Status run_show(ShowOptions options) {
   if (options.operators) {
     HONE_ASSIGN(const graph::CustomOperators of_plugins, plugin::load_plugins(options.model.plugins));
     fmt::print("{}{}", operators_page(), plugin_operators_text(of_plugins));
     return {};
   }
-  HONE_CHECK(check_device(options.device));
+  HONE_CHECK(settle_device(&options.device));
   if (options.model.path.empty()) return usage_error("show: which model? give the path of an ONNX file");
   if (is_given_plan(options.model)) return show_given_plan(options);
   std::vector<std::string> assumed;

@@ -30,7 +30,7 @@ struct TrainOptions {
   std::string out;
   std::string resume;
   std::vector<std::string> set;
-  std::string device = "cpu";
+  std::string device = kAnyDevice;
   int threads = 0;
   std::string json;
 };
@@ -202,9 +202,9 @@ void print_end(const lab::TrainerOptions& options, const lab::TrainingResult& re
   print_report(result, progress);
 }
 
-Status run_train(const TrainOptions& options, Program& program) {
+Status run_train(TrainOptions options, Program& program) {
   HONE_CHECK(check_threads(options.threads));
-  HONE_CHECK(check_device(options.device));
+  HONE_CHECK(settle_device(&options.device));
   HONE_ASSIGN(const model::Recipe recipe, recipe_of(options));
   lab::TrainerOptions trainer;
   trainer.resume = !options.resume.empty();

@@ -131,16 +131,23 @@ Result<FunctionHandle> find_function(const Module& module, const char* name) {
 }
 
 Status launch(const Context& context, FunctionHandle function, const LaunchShape& shape, StreamHandle stream,
-              std::span<void*> arguments, std::string_view name) {
+              std::span<void*> arguments, std::string_view name, Launch when) {
   HONE_CHECK(context.make_current());
-  const DriverCode code = context.functions().launch_kernel(
-      function, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1], shape.block[2],
-      shape.shared_bytes, stream, arguments.data(), nullptr);
+  LaunchAttribute early;
+  LaunchConfig config{.shared_bytes = shape.shared_bytes, .stream = stream};
+  std::copy_n(shape.grid, 3, config.grid);
+  std::copy_n(shape.block, 3, config.block);
+  if (when == Launch::kEarly) {
+    config.attributes = &early;
+    config.attribute_count = 1;
+  }
+  const DriverCode code = context.functions().launch_kernel_ex(&config, function, arguments.data(), nullptr);
   if (code == DriverCode::kSuccess) [[likely]]
     return {};
-  return context.check(code, fmt::format("cuLaunchKernel of {} (grid {}x{}x{}, block {}x{}x{}, {} B shared)",
-                                         name, shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
-                                         shape.block[1], shape.block[2], shape.shared_bytes));
+  return context.check(
+      code, fmt::format("cuLaunchKernelEx of {} (grid {}x{}x{}, block {}x{}x{}, {} B shared)", name,
+                        shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0], shape.block[1],
+                        shape.block[2], shape.shared_bytes));
 }
 
 }  // namespace hone::cuda

@@ -121,8 +121,11 @@ struct LaunchShape {
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;
 };
+// When a kernel's blocks may be brought up: when all before it in the stream has ended; or, where it waits for that itself
+// (kernels/cuda/dependent_launch.h), while the last blocks of the kernel before still run.
+enum class Launch : uint8_t { kBehind, kEarly };
 // `arguments`: the address of each parameter. The driver copies them before it returns.
 Status launch(const Context& context, FunctionHandle function, const LaunchShape& shape, StreamHandle stream,
-              std::span<void*> arguments, std::string_view name);
+              std::span<void*> arguments, std::string_view name, Launch when = Launch::kBehind);
 
 }  // namespace hone::cuda

@@ -77,7 +77,7 @@ TEST(CudaContext, ALaunchThatCannotBeGivenNamesTheKernelAndItsShape) {
   const Status status = launch(*context, function, {.block = {2048, 1, 1}}, stream.get(), {}, "sums");
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message,
-              AllOf(HasSubstr("cuLaunchKernel of sums"), HasSubstr("block 2048x1x1")));
+              AllOf(HasSubstr("cuLaunchKernelEx of sums"), HasSubstr("block 2048x1x1")));
 }
 
 TEST(CudaContext, AnImageThatIsNoneIsAnError) {

@@ -67,6 +67,24 @@ enum GraphNodeType : int {
   kEventRecordNode = 7,
 };
 
+// CUlaunchAttribute, of the one kind that is used: a launch that may begin when all blocks of the kernel before have ended or
+// said that it may.
+struct LaunchAttribute {
+  static constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+
+  alignas(8) int id = kProgrammaticStreamSerialization;
+  alignas(8) int allowed = 1;
+  unsigned char rest_of_value[60] = {};
+};
+// CUlaunchConfig
+struct LaunchConfig {
+  unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  unsigned shared_bytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 // Functions by their names without "cu"; `_v2` is left away.
 struct DriverFunctions {
   DriverCode (*init)(unsigned flags) = nullptr;
@@ -111,8 +129,7 @@ struct DriverFunctions {
   DriverCode (*module_get_function)(FunctionHandle*, ModuleHandle, const char*) = nullptr;
   DriverCode (*func_get_attribute)(int*, int, FunctionHandle) = nullptr;
   DriverCode (*func_set_attribute)(FunctionHandle, int, int) = nullptr;
-  DriverCode (*launch_kernel)(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                              unsigned, StreamHandle, void**, void**) = nullptr;
+  DriverCode (*launch_kernel_ex)(const LaunchConfig*, FunctionHandle, void**, void**) = nullptr;
 
   DriverCode (*stream_begin_capture)(StreamHandle, int) = nullptr;
   DriverCode (*stream_end_capture)(StreamHandle, GraphHandle*) = nullptr;
@@ -167,7 +184,7 @@ void for_each_function(DriverFunctions& f, Visit&& visit) {
   visit("cuModuleGetFunction", f.module_get_function);
   visit("cuFuncGetAttribute", f.func_get_attribute);
   visit("cuFuncSetAttribute", f.func_set_attribute);
-  visit("cuLaunchKernel", f.launch_kernel);
+  visit("cuLaunchKernelEx", f.launch_kernel_ex);
   visit("cuStreamBeginCapture_v2", f.stream_begin_capture);
   visit("cuStreamEndCapture", f.stream_end_capture);
   visit("cuStreamGetCaptureInfo_v2", f.stream_get_capture_info);  // _v3 tells of edges, from CUDA 12.3 on

@@ -49,7 +49,7 @@ HONE_SAME_CALL(DriverFunctions, module_unload, ::cuModuleUnload);
 HONE_SAME_CALL(DriverFunctions, module_get_function, ::cuModuleGetFunction);
 HONE_SAME_CALL(DriverFunctions, func_get_attribute, ::cuFuncGetAttribute);
 HONE_SAME_CALL(DriverFunctions, func_set_attribute, ::cuFuncSetAttribute);
-HONE_SAME_CALL(DriverFunctions, launch_kernel, ::cuLaunchKernel);
+HONE_SAME_CALL(DriverFunctions, launch_kernel_ex, ::cuLaunchKernelEx);
 HONE_SAME_CALL(DriverFunctions, stream_begin_capture, ::cuStreamBeginCapture);
 HONE_SAME_CALL(DriverFunctions, stream_end_capture, ::cuStreamEndCapture);
 HONE_SAME_CALL(DriverFunctions, stream_get_capture_info, ::cuStreamGetCaptureInfo_v2);
@@ -59,6 +59,14 @@ HONE_SAME_CALL(DriverFunctions, graph_instantiate, ::cuGraphInstantiate);
 HONE_SAME_CALL(DriverFunctions, graph_launch, ::cuGraphLaunch);
 HONE_SAME_CALL(DriverFunctions, graph_exec_destroy, ::cuGraphExecDestroy);
 HONE_SAME_CALL(DriverFunctions, graph_destroy, ::cuGraphDestroy);
+
+static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(LaunchConfig, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes));
+static_assert(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
+static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
+static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(LaunchAttribute, allowed) == offsetof(CUlaunchAttribute, value));
 
 template <auto kOurs, auto kVendor>
 constexpr bool same_number = static_cast<long long>(kOurs) == static_cast<long long>(kVendor);
@@ -84,6 +92,8 @@ static_assert(same_number<DriverCode::kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_REA
 static_assert(same_number<DriverCode::kSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH>);
 static_assert(same_number<DriverCode::kStreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED>);
 static_assert(same_number<DriverCode::kUnknown, CUDA_ERROR_UNKNOWN>);
+static_assert(same_number<LaunchAttribute::kProgrammaticStreamSerialization,
+                          CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION>);
 static_assert(same_number<kWarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE>);
 static_assert(same_number<kL2Bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE>);
 static_assert(same_number<kMultiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT>);

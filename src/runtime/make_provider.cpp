@@ -56,6 +56,12 @@ Result<std::unique_ptr<const Provider>> make_provider(std::string_view name, con
   return maker->make(options);
 }
 
+DefaultProvider default_provider() {
+  const Result<bool> gpu = CudaProvider::finds_gpu();
+  if (gpu.ok()) return {*gpu ? "cuda" : "cpu"};
+  return {"cpu", gpu.error().message};
+}
+
 std::span<const std::string_view> provider_names() { return kProviderNames; }
 
 }  // namespace hone::runtime

@@ -21,4 +21,12 @@ Result<std::unique_ptr<const Provider>> make_provider(std::string_view name,
                                                       const ProviderOptions& options = {});
 std::span<const std::string_view> provider_names();
 
+// Where to run if nobody says: "cuda" where there is an NVIDIA GPU with the libraries that its provider cannot do without, else
+// "cpu". Takes no device, loads libraries.
+struct DefaultProvider {
+  std::string_view name;
+  std::string why_no_gpu = {};  // of one that is there
+};
+DefaultProvider default_provider();
+
 }  // namespace hone::runtime

@@ -167,7 +167,9 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
     times[i] = {1, 1};
     if (!options.autotune) continue;
     const double alone_us = microseconds(graph, node, whole);
-    times[i] = {std::isfinite(alone_us) ? alone_us : 0, microseconds(graph, node, lane)};
+    const double lane_us = microseconds(graph, node, lane);
+    times[i] = {std::isfinite(alone_us) ? alone_us : 0,
+                lane_us <= provider.longest_in_lane_us() ? lane_us : std::numeric_limits<double>::infinity()};
   }
   return times;
 }

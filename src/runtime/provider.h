@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -66,6 +67,8 @@ class Provider {
   virtual Result<std::unique_ptr<KernelTimer>> make_timer(std::size_t step_bytes, Share share) const;
   // How many lanes can run at once; 1: none beside another.
   virtual int lanes() const { return 1; }
+  // What takes longer in a lane fills the device alone, and gains nothing beside others.
+  virtual double longest_in_lane_us() const { return std::numeric_limits<double>::infinity(); }
 
   // Whether making its kernels compiles code on one core: plans then have several made at a time.
   virtual bool compiles() const { return false; }

@@ -89,7 +89,10 @@ struct FakeGraph {
 struct FakeStream {
   std::deque<Command> commands;
   FakeGraph* capture = nullptr;  // where commands go while one is captured
+  int last = Command::kNoNode;   // what it was given last; nothing behind an event of another stream
+  bool behind_kernel() const { return last == hone::cuda::kKernelNode; }
   void give(Command command) {
+    last = command.node;
     if (capture != nullptr)
       capture->commands.push_back(std::move(command));
     else
@@ -135,7 +138,7 @@ std::recursive_mutex lock;
 std::map<uintptr_t, FakeBlock> device_blocks;
 std::map<uintptr_t, FakeBlock> pinned_blocks;
 int live_handles = 0, contexts = 0;
-int64_t launches = 0, graph_launches = 0, graphs_made = 0;
+int64_t launches = 0, early_launches = 0, graph_launches = 0, graphs_made = 0;
 bool initialised = false;
 thread_local void* current = nullptr;
 int the_context = 0;
@@ -259,7 +262,10 @@ int64_t fake_driver_launches() {
   LOCKED;
   return launches;
 }
-
+int64_t fake_driver_early_launches() {
+  LOCKED;
+  return early_launches;
+}
 int64_t fake_driver_graph_launches() {
   LOCKED;
   return graph_launches;
@@ -472,9 +478,16 @@ DriverCode cuModuleGetFunction(void** function, FakeModule* module, const char* 
 }
 DriverCode cuFuncGetAttribute(int* value, int, void*) { return *value = 0, DriverCode::kSuccess; }
 DriverCode cuFuncSetAttribute(void*, int, int) { return DriverCode::kSuccess; }
-DriverCode cuLaunchKernel(FakeFunction* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                          unsigned by, unsigned bz, unsigned, FakeStream* stream, void** parameters, void**) {
+DriverCode cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, FakeFunction* function, void** parameters,
+                            void**) {
   NEEDS_CONTEXT;
+  const auto [gx, gy, gz] = config->grid;
+  const auto [bx, by, bz] = config->block;
+  auto* const stream = reinterpret_cast<FakeStream*>(config->stream);
+  if (config->attribute_count > 0) {
+    if (!stream->behind_kernel()) return DriverCode::kInvalidValue;
+    ++early_launches;
+  }
   if (function == nullptr || gx == 0 || gy == 0 || gz == 0 || gx > 0x7fffffff || bx * by * bz == 0 ||
       bx * by * bz > 1024 || gy > 65535 || gz > 65535)
     return DriverCode::kInvalidValue;
@@ -494,6 +507,7 @@ DriverCode cuLaunchKernel(FakeFunction* function, unsigned gx, unsigned gy, unsi
 DriverCode cuStreamBeginCapture_v2(FakeStream* stream, int) {
   NEEDS_CONTEXT;
   stream->capture = made(new FakeGraph);
+  stream->last = Command::kNoNode;
   stream->capture->streams.push_back(stream);
   return DriverCode::kSuccess;
 }

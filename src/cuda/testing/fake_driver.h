@@ -51,6 +51,8 @@ Number ask_fake_driver(const char* question, const std::string& file = fake_driv
 inline int live_handles() { return ask_fake_driver<int>("fake_driver_live"); }
 inline int live_contexts() { return ask_fake_driver<int>("fake_driver_contexts"); }
 inline int64_t kernels_run() { return ask_fake_driver<int64_t>("fake_driver_launches"); }
+// Of those that were given, in graphs, too: programmatic dependent launches.
+inline int64_t early_launches() { return ask_fake_driver<int64_t>("fake_driver_early_launches"); }
 inline int64_t graphs_run() { return ask_fake_driver<int64_t>("fake_driver_graph_launches"); }
 inline int64_t graphs_made() { return ask_fake_driver<int64_t>("fake_driver_graphs_made"); }
 

@@ -8,6 +8,7 @@
 #include "kernels/cuda/axis_softmax.h"
 #include "kernels/cuda/batch_norm.h"
 #include "kernels/cuda/cross_entropy.h"
+#include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/gemv.h"
@@ -348,8 +349,8 @@ TEST_P(RealNvrtcGenerated, CompileWithoutSpillsAndLocalMemory) {
   std::string text(kBasePrelude);
   for (std::size_t i = 0; i < sources.size(); ++i)
     text += testing::with_number(sources[i].text, i, sources[i].entries);
-  const auto compiled =
-      nvrtc->compile(text, "generated.cu", {GetParam()}, std::array{std::string("--fmad=false")});
+  const auto compiled = nvrtc->compile(with_dependent_launch(text), "generated.cu", {GetParam()},
+                                       std::array{std::string("--fmad=false")});
   ASSERT_TRUE(compiled.ok()) << compiled.error().message;
   EXPECT_GE(compiled->uses.size(), sources.size());
   for (const cuda::KernelUse& use : compiled->uses)

@@ -7,6 +7,7 @@
 
 #include "core/window.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/ref/inner_loops.h"
 #include "kernels/ref/parts.h"
 #include "kernels/ref/wide.h"
 
@@ -128,15 +129,15 @@ void gather_taps(const ConvShape& plan, const std::vector<Run>& runs, int64_t ta
       for (int64_t tap = 0; tap < taps; ++tap) {
         const Run& run = runs[row + static_cast<std::size_t>(tap)];
         const double* from = channels.in + ic * in_plane + run.big;
-        for (int64_t oc = 0; oc < channels.count; ++oc) {
-          const double weight = channels.weights[(oc * plan.group_in + ic) * taps + tap];
-          double* to = channels.out + oc * out_plane + run.small;
-          if (stride == 1) {  // apart, so that the compiler vectorises it
-            for (int64_t i = 0; i < run.count; ++i) to[i] += weight * from[i];
-          } else {
-            for (int64_t i = 0; i < run.count; ++i) to[i] += weight * from[i * stride];
-          }
+        const double* weights = channels.weights + ic * taps + tap;
+        double* to = channels.out + run.small;
+        if (stride == 1) {
+          add_scaled(from, run.count, weights, plan.group_in * taps, to, out_plane, channels.count);
+          continue;
         }
+        for (int64_t oc = 0; oc < channels.count; ++oc)
+          for (int64_t i = 0; i < run.count; ++i)
+            to[oc * out_plane + i] += weights[oc * plan.group_in * taps] * from[i * stride];
       }
     }
   }

@@ -5,26 +5,25 @@
 #include <cstdint>
 
 #include "kernels/cpu/parallel.h"
+#include "kernels/ref/inner_loops.h"
 
 namespace hone::kernels::ref {
 
-// out[m,n] += a[m,k] * b[k,n], all row-major and dense, on all threads. The inner loop runs along rows of b
-// and out; a row of b, once in the cache, serves several rows of out. Each element is summed in one order.
+// The same for integers.
+template <typename T>
+void multiply_add_rows(int64_t m, int64_t k, int64_t n, const T* a, int64_t a_stride, const T* b,
+                       int64_t b_stride, T* out, int64_t out_stride) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t p = 0; p < k; ++p)
+      for (int64_t j = 0; j < n; ++j) out[i * out_stride + j] += a[i * a_stride + p] * b[p * b_stride + j];
+}
+
+// out[m,n] += a[m,k] * b[k,n], all row-major and dense, on all threads. Each element is summed in one order.
 template <typename T>
 void multiply_add(int64_t m, int64_t k, int64_t n, const T* a, const T* b, T* out) {
-  constexpr int64_t kRowsTogether = 8, kWorthAThread = 1 << 16;
+  constexpr int64_t kWorthAThread = 1 << 18;
   parallel_for(m, kWorthAThread / std::max<int64_t>(1, k * n) + 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t first = begin; first < end; first += kRowsTogether) {
-      const int64_t last = std::min(end, first + kRowsTogether);
-      for (int64_t p = 0; p < k; ++p) {
-        const T* from = b + p * n;
-        for (int64_t i = first; i < last; ++i) {
-          const T factor = a[i * k + p];
-          T* row = out + i * n;
-          for (int64_t j = 0; j < n; ++j) row[j] += factor * from[j];
-        }
-      }
-    }
+    multiply_add_rows(end - begin, k, n, a + begin * k, k, b, n, out + begin * n, n);
   });
 }
 

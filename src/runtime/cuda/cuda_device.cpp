@@ -1,5 +1,8 @@
 #include "runtime/cuda/cuda_device.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "runtime/cuda/cuda_recording.h"
@@ -9,6 +12,13 @@ namespace {
 
 cuda::DeviceAddress device_address(const void* address) {
   return static_cast<cuda::DeviceAddress>(reinterpret_cast<uintptr_t>(address));
+}
+
+bool can_launch_early(const cuda::Context& context) {
+  constexpr int kHopper = 90, kFirstDriver = 12040;
+  const char* const wish = std::getenv("HONE_DEPENDENT_LAUNCH");
+  return context.architecture().number >= kHopper && context.driver().version() >= kFirstDriver &&
+         (wish == nullptr || std::string_view(wish) != "0");
 }
 
 }  // namespace
@@ -21,7 +31,8 @@ struct CudaQueue::CudaEvent : Event {
 CudaDevice::CudaDevice(cuda::ContextPointer context, std::optional<cuda::LibraryPlaces> profilers)
     : context_(std::move(context)),
       name_(fmt::format("cuda:{}", context_->index())),
-      profilers_(std::move(profilers)) {}
+      profilers_(std::move(profilers)),
+      launches_early_(can_launch_early(*context_)) {}
 
 std::size_t CudaDevice::available() const {
   const auto room = context_->room();
@@ -107,6 +118,7 @@ Result<double> CudaQueue::microseconds(const Event& from, const Event& to) {
 Status CudaQueue::copy_in(void* to, const void* host, std::size_t bytes) {
   if (bytes == 0) return {};
   HONE_CHECK(context().make_current());
+  behind_kernel_ = false;
   return check(functions().memcpy_htod_async(device_address(to), host, bytes, stream_.get()),
                "cuMemcpyHtoDAsync");
 }
@@ -114,6 +126,7 @@ Status CudaQueue::copy_in(void* to, const void* host, std::size_t bytes) {
 Status CudaQueue::copy_out(void* host, const void* from, std::size_t bytes) {
   if (bytes == 0) return {};
   HONE_CHECK(context().make_current());
+  behind_kernel_ = false;
   return check(functions().memcpy_dtoh_async(host, device_address(from), bytes, stream_.get()),
                "cuMemcpyDtoHAsync");
 }
@@ -121,6 +134,7 @@ Status CudaQueue::copy_out(void* host, const void* from, std::size_t bytes) {
 Status CudaQueue::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return {};
   HONE_CHECK(context().make_current());
+  behind_kernel_ = false;
   return check(functions().memcpy_dtod_async(device_address(to), device_address(from), bytes, stream_.get()),
                "cuMemcpyDtoDAsync");
 }
@@ -128,6 +142,7 @@ Status CudaQueue::copy(void* to, const void* from, std::size_t bytes) {
 Status CudaQueue::fill(void* to, std::byte value, std::size_t bytes) {
   if (bytes == 0) return {};
   HONE_CHECK(context().make_current());
+  behind_kernel_ = false;
   return check(functions().memset_d8_async(device_address(to), std::to_integer<unsigned char>(value), bytes,
                                            stream_.get()),
                "cuMemsetD8Async");
@@ -139,6 +154,7 @@ Result<cuda::GraphExec> CudaQueue::capture(Sequence& sequence, CapturedMarks* ma
                    "cuStreamBeginCapture"));
   capturing_ = true;
   captured_ = marks;
+  behind_kernel_ = false;
   const Status given = sequence.enqueue(*this);
   if (marks != nullptr) marks->finish();
   capturing_ = false;
@@ -175,10 +191,14 @@ Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
     lanes_.push_back(std::make_unique<CudaQueue>(device_, std::move(stream)));
     joined_.push_back(std::move(joined));
   }
-  if (captured_ != nullptr) captured_->lanes();
+  if (captured_ != nullptr) {  // times are told of what runs in one order
+    for (int lane = 0; lane < lanes; ++lane) work(context, lane, *this);
+    return {};
+  }
   HONE_CHECK(record(*forked_));
   for (std::size_t lane = 0; lane < count; ++lane) {
     lanes_[lane]->capturing_ = capturing_;
+    lanes_[lane]->behind_kernel_ = false;
     HONE_CHECK(lanes_[lane]->after(*forked_));
     work(context, static_cast<int>(lane), *lanes_[lane]);
   }
@@ -186,16 +206,22 @@ Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
     HONE_CHECK(lanes_[lane]->record(*joined_[lane]));
     HONE_CHECK(after(*joined_[lane]));
   }
+  behind_kernel_ = false;
   return {};
 }
 
 Status CudaQueue::launch(cuda::FunctionHandle function, const cuda::LaunchShape& shape,
-                         std::span<void*> arguments, std::string_view name) {
-  return cuda::launch(context(), function, shape, stream_.get(), arguments, name);
+                         std::span<void*> arguments, std::string_view name, cuda::Launch when) {
+  const bool early = when == cuda::Launch::kEarly && behind_kernel_ && capturing_ && captured_ == nullptr &&
+                     device_->launches_early();
+  behind_kernel_ = true;
+  return cuda::launch(context(), function, shape, stream_.get(), arguments, name,
+                      early ? cuda::Launch::kEarly : cuda::Launch::kBehind);
 }
 
 Status CudaQueue::call_host(cuda::HostFunction function, void* data) {
   HONE_CHECK(context().make_current());
+  behind_kernel_ = false;
   return check(functions().launch_host_func(stream_.get(), function, data), "cuLaunchHostFunc");
 }
 

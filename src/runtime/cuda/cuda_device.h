@@ -31,6 +31,9 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   Result<std::unique_ptr<Queue>> make_queue() override;
 
   const cuda::ContextPointer& context() const { return context_; }
+  // Whether its graphs can have programmatic dependent launches: Hopper and later, a driver of CUDA 12.4 or later; not where
+  // the environment variable HONE_DEPENDENT_LAUNCH is 0.
+  bool launches_early() const { return launches_early_; }
   // One for all queues. Thread-safe.
   Result<std::shared_ptr<cuda::Cupti>> cupti();
 
@@ -38,6 +41,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   cuda::ContextPointer context_;
   std::string name_;
   std::optional<cuda::LibraryPlaces> profilers_;
+  bool launches_early_;
   std::mutex mutex_;
   std::optional<Result<std::shared_ptr<cuda::Cupti>>> cupti_;  // once looked for
 };
@@ -78,8 +82,9 @@ class CudaQueue : public Queue {
 
   // --- for kernels ---
   cuda::StreamHandle stream() const { return stream_.get(); }
+  // `when`: kEarly only for kernels that wait; they are launched so in graphs, behind a kernel, where the device can.
   Status launch(cuda::FunctionHandle function, const cuda::LaunchShape& shape, std::span<void*> arguments,
-                std::string_view name);
+                std::string_view name, cuda::Launch when = cuda::Launch::kBehind);
   // Calls function(data) on a thread of the driver's when everything given before has run. It must not call CUDA.
   Status call_host(cuda::HostFunction function, void* data);
 
@@ -112,6 +117,7 @@ class CudaQueue : public Queue {
   std::vector<std::unique_ptr<Event>> joined_;  // one a lane
   static constexpr int64_t kNoSpan = -1;
   bool capturing_ = false;
+  bool behind_kernel_ = false;         // what was given last; libraries give kernels, too
   CapturedMarks* captured_ = nullptr;  // of a capture whose marks are to be known
   std::vector<Span> spans_;            // not told yet
 

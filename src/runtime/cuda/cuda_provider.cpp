@@ -83,9 +83,25 @@ Result<std::unique_ptr<const Provider>> CudaProvider::make(int index) {
   return std::unique_ptr<const Provider>(std::make_unique<CudaProvider>(std::move(kernels)));
 }
 
-std::string CudaProvider::signature(Share share) const {
-  const std::string kernels = fmt::format("{}, kernels {}", machine_, cuda_kernels::kernel_revision());
-  return share == Share::kLane ? kernels + ", a lane" : kernels;
+// A lane has the same kernels as the whole GPU.
+Result<bool> CudaProvider::finds_gpu(const std::string& library, const cuda::LibraryPlaces& places) {
+  const auto driver = cuda::Driver::load(library);
+  if (!driver.ok()) return false;
+  int count = 0;
+  if ((*driver)->functions().device_get_count(&count) != cuda::DriverCode::kSuccess || count == 0)
+    return false;
+  for (const cuda::LibraryName& name : {cuda::nvrtc_name(), cuda::blas_lt_name()})
+    HONE_CHECK(cuda::find_library(name, places, (*driver)->version()));
+  return true;
+}
+
+std::string CudaProvider::signature(Share) const {
+  return fmt::format("{}, kernels {}", machine_, cuda_kernels::kernel_revision());
+}
+
+double CudaProvider::longest_in_lane_us() const {
+  constexpr double kFillsTheGpu = 30;
+  return kFillsTheGpu;
 }
 
 std::vector<Trait> CudaProvider::traits() const {

@@ -9,6 +9,9 @@ namespace hone::runtime {
 
 class CudaProvider : public Provider {
  public:
+  // Whether there is a GPU, without taking it. An error: there is one, and what it takes to compute on it is missing.
+  static Result<bool> finds_gpu(const std::string& driver = "libcuda.so.1",
+                                const cuda::LibraryPlaces& places = cuda::LibraryPlaces::of_this_process());
   // GPU number `index`. An error says in one line what is missing (driver, library, version, GPU) and where it was
   // looked for.
   static Result<std::unique_ptr<const Provider>> make(int index);
@@ -24,6 +27,9 @@ class CudaProvider : public Provider {
   Result<std::vector<Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
                                             Share share) const override;
   const graph::Capabilities& capabilities() const override { return takes_; }
+  // Streams. More of them gain nothing: what has so little to do ends before the fifth is launched.
+  int lanes() const override { return 4; }
+  double longest_in_lane_us() const override;
   bool compiles() const override { return true; }
 
  private:

@@ -64,6 +64,44 @@ TEST_F(RealNvrtcProvider, RunsPointwiseOperatorsOnTheGpuAndSaysWhatItDoesNot) {
   EXPECT_GE(made, before);
 }
 
+TEST_F(RealNvrtcProvider, LaunchesItsKernelsEarlyBehindKernelsAndNothingElse) {
+  if (provider_ == nullptr) return;
+  const int64_t before = cuda::testing::early_launches();
+  auto plan = Plan::compile(pointwise_and_product(), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE((*plan)->write(0, Tensor::zeros(DType::kF32, {8, 12})).ok());
+  ASSERT_TRUE((*plan)->run().ok());
+  EXPECT_EQ(cuda::testing::early_launches() - before, 2) << "of three, of which the first follows no kernel";
+}
+
+// Two chains of two, side by side, joined by a sum.
+graph::Graph two_chains() {
+  graph::GraphBuilder b("chains");
+  const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{8, 12}));
+  const auto left = b.add("Relu", {b.add("Mul", {x, x})});
+  const auto right = b.add("Sigmoid", {b.add("Neg", {x})});
+  b.output(b.add("Add", {left, right}));
+  return *std::move(b).finish();
+}
+
+TEST_F(RealNvrtcProvider, RunsLanesOnStreamsOfTheirOwn) {
+  if (provider_ == nullptr) return;
+  PlanOptions options;
+  options.overlap = Overlap::kAlways;
+  options.autotune = false;
+  const int64_t before = cuda::testing::early_launches();
+  auto plan = Plan::compile(two_chains(), *provider_, options);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  int in_lanes = 0;
+  for (const PlanStep& step : (*plan)->steps()) in_lanes += step.lanes == 2 ? 1 : 0;
+  EXPECT_EQ(in_lanes, 4);
+  ASSERT_TRUE((*plan)->write(0, Tensor::zeros(DType::kF32, {8, 12})).ok());
+  const int64_t kernels = cuda::testing::kernels_run();
+  ASSERT_TRUE((*plan)->run().ok());
+  EXPECT_EQ(cuda::testing::kernels_run() - kernels, 5);
+  EXPECT_EQ(cuda::testing::early_launches() - before, 2) << "the second of each chain; the sum follows both";
+}
+
 TEST_F(RealNvrtcProvider, CompilesTheKernelsOfAPlanAheadAndNoneWithAWarmCache) {
   if (provider_ == nullptr) return;
   const auto folder = scratch_path("hone-plan-kernels");
@@ -109,6 +147,27 @@ TEST_F(RealNvrtcProvider, HasAKernelForWhateverItsTableSays) {
     ++rows;
   }
   EXPECT_GT(rows, 40);
+}
+
+TEST(CudaProviderFindsGpu, WhereThereIsOneAndSaysWhatItTakesBeside) {
+  const std::string driver = cuda::testing::fake_driver_file();
+  const auto none = CudaProvider::finds_gpu("no_such_driver.so", cuda::testing::fake_places());
+  ASSERT_TRUE(none.ok()) << none.error().message;
+  EXPECT_FALSE(*none);
+  {
+    const cuda::testing::Faults faults("no-device");
+    const auto without = CudaProvider::finds_gpu(driver, cuda::testing::fake_places());
+    ASSERT_TRUE(without.ok()) << without.error().message;
+    EXPECT_FALSE(*without);
+  }
+  const auto there = CudaProvider::finds_gpu(driver, cuda::testing::fake_places());
+  ASSERT_TRUE(there.ok()) << there.error().message;
+  EXPECT_TRUE(*there);
+  cuda::LibraryPlaces nowhere = cuda::testing::fake_places();
+  nowhere.homes.clear();
+  const auto lacking = CudaProvider::finds_gpu(driver, nowhere);
+  ASSERT_FALSE(lacking.ok());
+  EXPECT_THAT(lacking.error().message, HasSubstr("NVRTC"));
 }
 
 TEST_F(RealNvrtcProvider, KeysItsTimingsByGpuAndVersions) {

@@ -28,8 +28,12 @@ struct LoadedKernel {
   cuda::Module module;
   cuda::FunctionHandle function = nullptr;
 };
+// Its kernels wait for what runs before them (kernels/cuda/dependent_launch.h).
 Result<LoadedKernel> load_kernel(const GpuKernels& kernels, const cuda::KernelSource& source,
                                  const char* entry);
+// A kernel as somebody else wrote it, which knows nothing of that.
+Result<LoadedKernel> load_foreign_kernel(const GpuKernels& kernels, const cuda::KernelSource& source,
+                                         const char* entry);
 
 void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);

@@ -16,7 +16,8 @@ struct LoadedLaunches {
   std::vector<cuda::FunctionHandle> functions;
 };
 
-Result<LoadedLaunches> load_launches(const GpuKernels& kernels, std::span<const GpuLaunch> launches) {
+Result<LoadedLaunches> load_launches(const GpuKernels& kernels, std::span<const GpuLaunch> launches,
+                                     bool foreign) {
   LoadedLaunches loaded;
   const cuda::KernelSource* before = nullptr;
   for (const GpuLaunch& launch : launches) {
@@ -26,7 +27,8 @@ Result<LoadedLaunches> load_launches(const GpuKernels& kernels, std::span<const 
       loaded.functions.push_back(function);
       continue;
     }
-    HONE_ASSIGN(LoadedKernel kernel, load_kernel(kernels, launch.source, launch.entry));
+    HONE_ASSIGN(LoadedKernel kernel,
+                (foreign ? load_foreign_kernel : load_kernel)(kernels, launch.source, launch.entry));
     loaded.modules.push_back(std::move(kernel.module));
     loaded.functions.push_back(kernel.function);
     before = &launch.source;
@@ -85,9 +87,9 @@ class GpuLaunchKernel : public Kernel {
           return invalid(fmt::format("a tensor lies at {:#x}, which is not aligned to {} bytes", values_[k],
                                      kLaunchAlignment));
       }
-      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(loaded_.functions[i], launch.shape,
-                                                       std::span(addresses_).first(launch.parameters.size()),
-                                                       launch.entry));
+      HONE_CHECK(static_cast<CudaQueue&>(queue).launch(
+          loaded_.functions[i], launch.shape, std::span(addresses_).first(launch.parameters.size()),
+          launch.entry, launches_.foreign ? cuda::Launch::kBehind : cuda::Launch::kEarly));
     }
     return {};
   }
@@ -147,7 +149,8 @@ void offer_launches(const GpuKernels& kernels, std::string name, GpuLaunches lau
                     std::vector<Candidate>& found) {
   found.push_back({.name = std::move(name),
                    .make = [kernels, launches = std::move(launches)]() -> Result<std::unique_ptr<Kernel>> {
-                     HONE_ASSIGN(LoadedLaunches loaded, load_launches(kernels, launches.launches));
+                     HONE_ASSIGN(LoadedLaunches loaded,
+                                 load_launches(kernels, launches.launches, launches.foreign));
                      HONE_ASSIGN(std::vector<Memory> packed, bring_packed(*kernels.device, launches.packed));
                      return std::unique_ptr<Kernel>(
                          std::make_unique<GpuLaunchKernel>(launches, std::move(loaded), std::move(packed)));

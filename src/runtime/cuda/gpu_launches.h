@@ -46,6 +46,7 @@ struct GpuLaunches {
   std::vector<std::pair<std::size_t, std::size_t>> more_in_place =
       {};  // outputs but the first, and their inputs
   std::size_t scratch_bytes = 0;
+  bool foreign = false;             // kernels of a plugin's
   std::vector<Tensor> packed = {};  // brought to the device once
   std::string fault = {};           // what is wrong with the data where the fault word says so
 };

@@ -118,7 +118,7 @@ class GpuConvolution : public Kernel {
       const void* repacked = static_cast<const std::byte*>(arguments.scratch) + repacked_at_;
       std::array<void*, 2> parameters = {&w, &repacked};
       HONE_CHECK(cuda_queue.launch(repack_kernel_.function, traits_.repack->shape, parameters,
-                                   kernels::gpu::kStridedCopyEntry));
+                                   kernels::gpu::kStridedCopyEntry, cuda::Launch::kEarly));
       w = repacked;
     }
     const cuda::ConvolutionOperands operands{.x = arguments.inputs[traits_.x],
@@ -138,7 +138,7 @@ class GpuConvolution : public Kernel {
       given = given.first(3);
     }
     return cuda_queue.launch(behind_kernel_.function, traits_.behind->shape, given,
-                             kernels::gpu::kPointwiseEntry);
+                             kernels::gpu::kPointwiseEntry, cuda::Launch::kEarly);
   }
 
  private:

@@ -127,7 +127,8 @@ class GpuOptimizer : public Kernel {
     shape.grid[0] = static_cast<unsigned>(tensors.first[static_cast<std::size_t>(tensors.count)]);
     shape.block[0] = gpu::kOptimizerBlock;
     std::array<void*, 4> parameters = {&tensors, &rate, &updates, &scale};
-    return static_cast<CudaQueue&>(queue).launch(loaded_.function, shape, parameters, gpu::kOptimizerEntry);
+    return static_cast<CudaQueue&>(queue).launch(loaded_.function, shape, parameters, gpu::kOptimizerEntry,
+                                                 cuda::Launch::kEarly);
   }
 
   OptimizerNode node_;

@@ -112,6 +112,7 @@ Result<GpuLaunches> launches_of(const plugin::NodeView& view, const hone_cuda_ke
     return invalid(
         fmt::format("it launches {} kernels; 1 to {} are possible", plan->launch_count, HONE_MAX_LAUNCHES));
   GpuLaunches launches;
+  launches.foreign = true;
   launches.implementation = plugin::implementation_text(view.custom(), kernel.name) + " (CUDA)";
   HONE_CHECK(plugin::check_scratch(view.custom(), kernel.name, plan->scratch_bytes));
   launches.scratch_bytes = plan->scratch_bytes;

@@ -51,7 +51,7 @@ class GpuPointwise : public Kernel {
     int64_t elements = traits_.elements;
     parameters[count++] = &elements;
     return static_cast<CudaQueue&>(queue).launch(loaded_.function, shape_, std::span(parameters).first(count),
-                                                 kernels::gpu::kPointwiseEntry);
+                                                 kernels::gpu::kPointwiseEntry, cuda::Launch::kEarly);
   }
 
  private:

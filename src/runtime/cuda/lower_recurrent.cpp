@@ -85,7 +85,7 @@ class GpuRecurrent : public Kernel {
                        const cuda::LaunchShape& shape, Values*... values) {
     std::array<void*, sizeof...(Values)> parameters = {
         const_cast<void*>(static_cast<const void*>(values))...};
-    return queue.launch(function, shape, parameters, name);
+    return queue.launch(function, shape, parameters, name, cuda::Launch::kEarly);
   }
 
   Status multiply_inputs(const KernelArguments& arguments, void* gates, void* workspace, CudaQueue& queue) {

@@ -34,7 +34,8 @@ class GpuRows : public Kernel {
     int64_t rows = traits_.rows;
     parameters[count++] = &rows;
     return static_cast<CudaQueue&>(queue).launch(loaded_.function, traits_.shape,
-                                                 std::span(parameters).first(count), kernels::gpu::kRowEntry);
+                                                 std::span(parameters).first(count), kernels::gpu::kRowEntry,
+                                                 cuda::Launch::kEarly);
   }
 
  private:

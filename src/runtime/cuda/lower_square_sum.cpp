@@ -68,7 +68,8 @@ class GpuSquareSum : public Kernel {
     shape.grid[0] = static_cast<unsigned>(blocks);
     shape.block[0] = gpu::kSquaresBlock;
     std::array<void*, 2> parameters = {&tensors, &sums};
-    return static_cast<CudaQueue&>(queue).launch(type.loaded.function, shape, parameters, gpu::kSquaresEntry);
+    return static_cast<CudaQueue&>(queue).launch(type.loaded.function, shape, parameters, gpu::kSquaresEntry,
+                                                 cuda::Launch::kEarly);
   }
 
   Status join(const KernelArguments& arguments, Queue& queue) {
@@ -78,7 +79,8 @@ class GpuSquareSum : public Kernel {
     cuda::LaunchShape shape;
     shape.block[0] = gpu::kJoinSquaresBlock;
     std::array<void*, 3> parameters = {&sums, &count, &out};
-    return static_cast<CudaQueue&>(queue).launch(join_, shape, parameters, gpu::kJoinSquaresEntry);
+    return static_cast<CudaQueue&>(queue).launch(join_, shape, parameters, gpu::kJoinSquaresEntry,
+                                                 cuda::Launch::kEarly);
   }
 
   std::vector<int64_t> sizes_;

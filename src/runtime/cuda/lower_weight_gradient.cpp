@@ -82,7 +82,7 @@ class GpuWeightGradient : public Kernel {
     if (!traits_.unpack) return {};
     std::array<void*, 2> parameters = {&filters, &result};
     return cuda_queue.launch(unpack_.function, traits_.unpack->shape, parameters,
-                             kernels::gpu::kStridedCopyEntry);
+                             kernels::gpu::kStridedCopyEntry, cuda::Launch::kEarly);
   }
 
  private:

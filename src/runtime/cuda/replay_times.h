@@ -33,8 +33,6 @@ class CapturedMarks {
 
   void begin();
   void end(ScopeListener::Kind kind, uint32_t id);
-  // What was captured beside the stream; the order of its nodes is not known.
-  void lanes() { failed(unsupported("some of the plan's operators run side by side")); }
   void finish() { count_or_fail({}); }  // when all has been given, before the capture ends
   // After that. An error says why no times can be had of such a graph.
   Result<std::vector<MarkedNodes>> take();
