@@ -18,7 +18,9 @@ Outputs map(const RefCall& call, const Function& f) {
   const Tensor& x = call.inputs[0];
   HONE_CHECK(expect_real(call, x.dtype()));
   auto values = widen<double>(x);
-  for (double& value : values) value = f(value);
+  each_range(values.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) values[i] = f(values[i]);
+  });
   return one(narrow(x.dtype(), x.shape(), values));
 }
 

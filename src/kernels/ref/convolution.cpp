@@ -124,6 +124,8 @@ void gather_taps(const ConvShape& plan, const std::vector<Run>& runs, int64_t ta
                  const Channels& channels) {
   const int64_t in_plane = element_count(plan.in), out_plane = element_count(plan.out);
   const int64_t stride = plan.windows.axes.back().stride;
+  std::vector<double> apart(
+      static_cast<std::size_t>(plan.out.back()));  // what a run reads, where it skips elements
   for (std::size_t row = 0; row < runs.size(); row += static_cast<std::size_t>(taps)) {
     for (int64_t ic = 0; ic < plan.group_in; ++ic) {
       for (int64_t tap = 0; tap < taps; ++tap) {
@@ -135,9 +137,8 @@ void gather_taps(const ConvShape& plan, const std::vector<Run>& runs, int64_t ta
           add_scaled(from, run.count, weights, plan.group_in * taps, to, out_plane, channels.count);
           continue;
         }
-        for (int64_t oc = 0; oc < channels.count; ++oc)
-          for (int64_t i = 0; i < run.count; ++i)
-            to[oc * out_plane + i] += weights[oc * plan.group_in * taps] * from[i * stride];
+        for (int64_t i = 0; i < run.count; ++i) apart[static_cast<std::size_t>(i)] = from[i * stride];
+        add_scaled(apart.data(), run.count, weights, plan.group_in * taps, to, out_plane, channels.count);
       }
     }
   }
@@ -163,6 +164,14 @@ void scatter_taps(const ConvShape& plan, const std::vector<Run>& runs, int64_t t
   }
 }
 
+// A kernel of one tap that moves neither in steps nor past the border.
+bool reads_each_place_once(const ConvShape& plan) {
+  return !plan.transposed && plan.in == plan.out &&
+         std::ranges::all_of(plan.windows.axes, [](const Window& window) {
+           return window.kernel == 1 && window.stride == 1 && window.pad_begin == 0;
+         });
+}
+
 // The convolution, or its transpose, in double, on all threads: each output channel is computed by one of
 // them, in one order, however many there are.
 Wide convolve(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& bias) {
@@ -185,7 +194,11 @@ Wide convolve(const ConvShape& plan, const Wide& x, const Wide& w, const Wide& b
     for (int64_t oc = 0; oc < channels.count && !bias.empty(); ++oc)
       std::fill_n(channels.out + oc * out_plane, out_plane,
                   bias[static_cast<std::size_t>(group * plan.group_out + first + oc)]);
-    (plan.transposed ? scatter_taps : gather_taps)(plan, runs, taps, channels);
+    if (reads_each_place_once(plan))  // a matrix product
+      multiply_add_rows(channels.count, plan.group_in, out_plane, channels.weights, plan.group_in,
+                        channels.in, in_plane, channels.out, out_plane);
+    else
+      (plan.transposed ? scatter_taps : gather_taps)(plan, runs, taps, channels);
   });
   return y;
 }

@@ -28,11 +28,14 @@ float round_to_odd(double value) {
 
 namespace {
 
-// Calls visit(element) for each element, as the C++ type that holds it; narrow floats come as float.
+// Calls visit(i, element) for each element i, as the C++ type that holds it; narrow floats come as float. On all threads.
 template <typename Visit>
 void for_each_element(const Tensor& tensor, Visit visit) {
   auto walk = [&]<typename T>(T, auto decode) {
-    for (const T& element : elements<T>(tensor)) visit(decode(element));
+    const std::span<const T> all = elements<T>(tensor);
+    each_range(all.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) visit(i, decode(all[i]));
+    });
   };
   auto plain = [](auto element) { return element; };
   switch (tensor.dtype()) {
@@ -87,9 +90,8 @@ T low_bits(int64_t value, int bits) {
 
 template <typename W>
 std::vector<W> widen(const Tensor& tensor) {
-  std::vector<W> values;
-  values.reserve(static_cast<std::size_t>(tensor.size()));
-  for_each_element(tensor, [&](auto element) { values.push_back(convert<W>(element)); });
+  std::vector<W> values(static_cast<std::size_t>(tensor.size()));
+  for_each_element(tensor, [&](std::size_t i, auto element) { values[i] = convert<W>(element); });
   return values;
 }
 
@@ -97,7 +99,10 @@ template <typename W>
 Tensor narrow(DType dtype, Shape shape, std::span<const W> values, bool saturate) {
   Tensor tensor(dtype, std::move(shape));
   auto fill = [&]<typename T>(T, auto encode) {
-    std::transform(values.begin(), values.end(), elements<T>(tensor).begin(), encode);
+    const std::span<T> to = elements<T>(tensor);
+    each_range(values.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) to[i] = encode(values[i]);
+    });
   };
   auto integer = [&]<typename T>(T) {
     fill(T{}, [bits = dtype_bits(dtype)](W value) { return low_bits<T>(convert<int64_t>(value), bits); });
@@ -198,16 +203,21 @@ std::vector<int64_t> broadcast_strides(std::span<const int64_t> shape, std::span
 
 std::vector<int64_t> strided_offsets(std::span<const int64_t> target, std::span<const int64_t> strides,
                                      int64_t start) {
-  std::vector<int64_t> offsets;
-  const int64_t count = element_count(target);
-  if (count == 0) return offsets;
-  offsets.reserve(static_cast<std::size_t>(count));
-  std::vector<int64_t> index(target.size(), 0);
-  do {
-    int64_t offset = start;
-    for (std::size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];
-    offsets.push_back(offset);
-  } while (next_index(index, target));
+  std::vector<int64_t> offsets(static_cast<std::size_t>(element_count(target)));
+  each_range(offsets.size(), [&](std::size_t begin, std::size_t end) {
+    std::vector<int64_t> index(target.size(), 0);
+    auto rest = static_cast<int64_t>(begin);
+    for (std::size_t axis = target.size(); axis-- > 0;) {
+      index[axis] = rest % target[axis];
+      rest /= target[axis];
+    }
+    for (std::size_t at = begin; at < end; ++at) {
+      int64_t offset = start;
+      for (std::size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];
+      offsets[at] = offset;
+      next_index(index, target);
+    }
+  });
   return offsets;
 }
 

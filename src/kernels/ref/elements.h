@@ -15,9 +15,19 @@
 #include "core/dtype.h"
 #include "core/result.h"
 #include "core/tensor.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/ref/ref.h"
 
 namespace hone::kernels::ref {
+
+// Calls f(begin, end) on ranges that cover [0, count), on all threads where there are many.
+template <typename F>
+void each_range(std::size_t count, const F& f) {
+  constexpr int64_t kWorthAThread = 1 << 15;
+  parallel_for(static_cast<int64_t>(count), kWorthAThread, [&f](int64_t begin, int64_t end, int) {
+    f(static_cast<std::size_t>(begin), static_cast<std::size_t>(end));
+  });
+}
 
 // --- wide elements: W is double, int64_t or uint64_t ---
 // All elements as W. Any real dtype; floats become integers by truncation, out of range clamped, NaN as 0.

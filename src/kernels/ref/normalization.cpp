@@ -59,7 +59,7 @@ Result<std::vector<Tensor>> batch_normalization(const RefCall& call) {
   Wide x = widen(tensor);
   const Wide scale = widen(call.inputs[1]), bias = widen(call.inputs[2]);
   Wide mean = widen(call.inputs[3]), variance = widen(call.inputs[4]);
-  for (int64_t c = 0; c < channels; ++c) {
+  parallel_tasks(channels, thread_count(), [&](int64_t c, int) {
     const auto i = static_cast<std::size_t>(c);
     Moments used{mean[i], variance[i]};
     if (training) {
@@ -75,7 +75,7 @@ Result<std::vector<Tensor>> batch_normalization(const RefCall& call) {
         if (relu && row[k] < 0) row[k] = 0;
       }
     }
-  }
+  });
   std::vector<Tensor> outputs{rounded(tensor.dtype(), tensor.shape(), std::move(x))};
   if (call.output_count > 1) outputs.push_back(rounded(call.inputs[3].dtype(), {channels}, mean));
   if (call.output_count > 2) outputs.push_back(rounded(call.inputs[4].dtype(), {channels}, variance));
@@ -140,19 +140,24 @@ Result<std::vector<Tensor>> layer_normalization(const RefCall& call) {
     HONE_ASSIGN(bias, broadcast_parameter(call.inputs[2], shape, "the bias"));
   }
   Wide x = widen(tensor);
-  Wide means, inverse_deviations;
-  for (int64_t row = 0; row < rows; ++row) {
+  Wide means(static_cast<std::size_t>(rows)), inverse_deviations(means.size());
+  constexpr int64_t kElementsOfAThread = 1 << 15;
+  const auto normalise = [&](int64_t row) {
     const std::span<double> values(x.data() + row * size, static_cast<std::size_t>(size));
     Moments m = moments(values);
     if (rms) m = {0, m.variance + m.mean * m.mean};  // the mean square
     const double inverse = 1 / std::sqrt(m.variance + epsilon);
-    means.push_back(m.mean);
-    inverse_deviations.push_back(inverse);
+    means[static_cast<std::size_t>(row)] = m.mean;
+    inverse_deviations[static_cast<std::size_t>(row)] = inverse;
     for (std::size_t k = 0; k < values.size(); ++k) {
       const std::size_t at = static_cast<std::size_t>(row * size) + k;
       values[k] = (values[k] - m.mean) * inverse * scale[at] + (bias.empty() ? 0 : bias[at]);
     }
-  }
+  };
+  parallel_for(rows, kElementsOfAThread / std::max<int64_t>(1, size) + 1,
+               [&](int64_t begin, int64_t end, int) {
+                 for (int64_t row = begin; row < end; ++row) normalise(row);
+               });
   std::vector<Tensor> outputs{rounded(rms ? call.inputs[1].dtype() : tensor.dtype(), shape, std::move(x))};
   Shape statistics = shape;
   for (std::size_t i = static_cast<std::size_t>(axis); i < statistics.size(); ++i) statistics[i] = 1;

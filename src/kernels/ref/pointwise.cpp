@@ -23,7 +23,9 @@ Outputs unary(const RefCall& call) {
   HONE_CHECK(expect_real(call, x.dtype()));
   return with_wide(x.dtype(), [&]<typename W>(W) -> Outputs {
     auto values = widen<W>(x);
-    for (W& value : values) value = convert<W>(f(value));
+    each_range(values.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) values[i] = convert<W>(f(values[i]));
+    });
     return one(narrow(x.dtype(), x.shape(), values));
   });
 }
@@ -35,7 +37,9 @@ Outputs unary_float(const RefCall& call) {
   const Tensor& x = call.inputs[0];
   if (!is_float(x.dtype())) return unsupported(fmt::format("{} of {}", call.op, dtype_name(x.dtype())));
   auto values = widen<double>(x);
-  for (double& value : values) value = f(value);
+  each_range(values.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) values[i] = f(values[i]);
+  });
   return one(narrow(x.dtype(), x.shape(), values));
 }
 
@@ -75,9 +79,10 @@ Outputs binary_as(const RefCall& call, DType dtype) {
     const auto y = widen<W>(b);
     using R = decltype(f(W{}, W{}));
     std::vector<std::conditional_t<std::is_same_v<R, bool>, uint64_t, W>> result(from_a.size());
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      result[i] = f(x[static_cast<std::size_t>(from_a[i])], y[static_cast<std::size_t>(from_b[i])]);
-    }
+    each_range(result.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        result[i] = f(x[static_cast<std::size_t>(from_a[i])], y[static_cast<std::size_t>(from_b[i])]);
+    });
     return one(narrow(dtype, std::move(shape), result));
   });
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "kernels/cpu/parallel.h"
 #include "passes/lower_precision.h"
 #include "runtime/interpreter.h"
 
@@ -73,13 +74,33 @@ class SteppedRun {
 
 bool holds_floats(const Tensor& tensor) { return tensor.defined() && is_float(tensor.dtype()); }
 
+// Calls f(begin, end) on pieces of [0, count), several at a time, and gives what each returned: the same pieces on every
+// machine, so that sums of them are the same.
+template <typename F>
+auto in_pieces(int64_t count, const F& f) {
+  constexpr int64_t kPiece = 1 << 16;
+  std::vector<decltype(f(count, count))> results(static_cast<std::size_t>((count + kPiece - 1) / kPiece));
+  kernels::parallel_tasks(
+      static_cast<int64_t>(results.size()), kernels::thread_count(), [&](int64_t piece, int) {
+        results[static_cast<std::size_t>(piece)] = f(piece * kPiece, std::min(count, (piece + 1) * kPiece));
+      });
+  return results;
+}
+
 void see_largest(std::span<const Tensor> tensors, double& largest) {
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined() || tensor.dtype() != DType::kF32) continue;
     const Tensor aligned = tensor.aligned();
-    for (const float x : aligned.as<float>()) {
-      if (std::isfinite(x)) largest = std::max(largest, std::abs(double{x}));
-    }
+    const std::span<const float> all = aligned.as<float>();
+    for (const float most : in_pieces(tensor.size(), [all](int64_t begin, int64_t end) {
+           float most = 0;
+           for (int64_t i = begin; i < end; ++i) {
+             const float size = std::abs(all[static_cast<std::size_t>(i)]);
+             if (std::isfinite(size)) most = std::max(most, size);
+           }
+           return most;
+         }))
+      largest = std::max(largest, double{most});
   }
 }
 
@@ -88,20 +109,37 @@ struct ResultError {
   int64_t not_finite = 0;
 };
 
+struct Squares {
+  double errors = 0, wanted = 0;
+  int64_t not_finite = 0;
+};
+
+Squares squares_of(const Tensor& result, const Tensor& reference, int64_t begin, int64_t end) {
+  Squares found;
+  for (int64_t i = begin; i < end; ++i) {
+    const double wanted = reference.at(i), got = result.at(i);
+    if (!std::isfinite(wanted)) continue;
+    if (!std::isfinite(got)) {
+      ++found.not_finite;
+      continue;
+    }
+    found.errors += (got - wanted) * (got - wanted);
+    found.wanted += wanted * wanted;
+  }
+  return found;
+}
+
 ResultError error_of(std::span<const Tensor> results, std::span<const Tensor> reference) {
   double errors = 0, squares = 0;
   ResultError error;
   for (std::size_t k = 0; k < std::min(results.size(), reference.size()); ++k) {
     if (!holds_floats(results[k]) || !holds_floats(reference[k])) continue;
-    for (int64_t i = 0; i < reference[k].size(); ++i) {
-      const double wanted = reference[k].at(i), got = results[k].at(i);
-      if (!std::isfinite(wanted)) continue;
-      if (!std::isfinite(got)) {
-        ++error.not_finite;
-        continue;
-      }
-      errors += (got - wanted) * (got - wanted);
-      squares += wanted * wanted;
+    for (const Squares& piece : in_pieces(reference[k].size(), [&](int64_t begin, int64_t end) {
+           return squares_of(results[k], reference[k], begin, end);
+         })) {
+      errors += piece.errors;
+      squares += piece.wanted;
+      error.not_finite += piece.not_finite;
     }
   }
   const bool infinite = error.not_finite > 0 || (errors > 0 && squares == 0);
