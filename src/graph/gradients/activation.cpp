@@ -80,30 +80,9 @@ Status selu_rule(GradientContext& c) {
   return {};
 }
 
-// Φ(x) + x · φ(x)
-ValueId exact_gelu_slope(GradientContext& c, ValueId x) {
-  const ValueId half = c.scalar(0.5, x);
-  const ValueId cdf = c.plus(c.times(c.add("Erf", {c.times(x, 1 / std::numbers::sqrt2)}), half), half);
-  const ValueId bell = c.add("Exp", {c.times(c.times(x, x), -0.5)});
-  return c.plus(cdf, c.times(x, c.times(bell, 1 / std::sqrt(2 * std::numbers::pi))));
-}
-
-// With u = k · (x + a x³) and t = tanh u: (1 + t) / 2 + x / 2 · (1 - t²) · k · (1 + 3 a x²).
-ValueId tanh_gelu_slope(GradientContext& c, ValueId x) {
-  const double k = std::sqrt(2 / std::numbers::pi), a = 0.044715;
-  const ValueId one = c.scalar(1, x);
-  const ValueId square = c.times(x, x);
-  const ValueId u = c.times(c.times(x, c.plus(c.times(square, a), one)), k);
-  const ValueId t = c.add("Tanh", {u});
-  const ValueId du = c.times(c.plus(c.times(square, 3 * a), one), k);
-  const ValueId steep = c.times(c.times(x, du), c.minus(one, c.times(t, t)));
-  return c.times(c.plus(c.plus(t, one), steep), 0.5);
-}
-
 Status gelu_rule(GradientContext& c) {
-  const bool tanh = c.attributes().text("approximate", "none") == "tanh";
-  const ValueId x = c.input(0);
-  c.set(0, c.times(c.gradient(), tanh ? tanh_gelu_slope(c, x) : exact_gelu_slope(c, x)));
+  const std::string approximate = c.attributes().text("approximate", "none");
+  c.set(0, c.times(c.gradient(), c.add("hone.GeluSlope", {c.input(0)}, {{"approximate", approximate}})));
   return {};
 }
 

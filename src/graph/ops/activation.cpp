@@ -19,6 +19,11 @@ double gelu_flops(const CostContext& context) {
   return (tanh ? 9 : 5) * infer::elements(context.out(0));
 }
 
+double gelu_slope_flops(const CostContext& context) {
+  const bool tanh = context.node.attributes.text("approximate", "none") == "tanh";
+  return (tanh ? 14 : 9) * infer::elements(context.out(0));
+}
+
 Status infer_prelu(InferContext& context) {
   HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
   const TensorType& x = context.input(0);
@@ -52,6 +57,11 @@ void add_activation_ops(OpTable& table) {
        gelu_flops,
        {{"approximate", AttributeKind::kString}},
        "x · Φ(x), exact or by tanh",
+       infer_gelu},
+      {"hone.GeluSlope",
+       gelu_slope_flops,
+       {{"approximate", AttributeKind::kString}},
+       "the derivative of Gelu: Φ(x) + x · φ(x), or that of its form by tanh",
        infer_gelu},
       {"HardSigmoid",
        infer::per_output<4>,

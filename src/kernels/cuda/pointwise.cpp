@@ -106,6 +106,8 @@ bool has_near_form(Op op) {
     case Op::kSwish:
     case Op::kGeluErf:
     case Op::kGeluTanh:
+    case Op::kGeluErfSlope:
+    case Op::kGeluTanhSlope:
       return true;
     default:
       return false;

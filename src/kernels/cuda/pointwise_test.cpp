@@ -314,8 +314,8 @@ TEST(GeneratedPointwise, ComputesWhatTheKernelOfTheCpuDoes) {
 // Functions of values that become f16 or bf16 at once are cheaper ones: off by less than what rounding adds, over the whole range.
 TEST(GeneratedPointwise, RoundsValuesOfNarrowTypesFromCloseOnes) {
   std::vector<TestProgram> tests;
-  constexpr std::array kOps = {Op::kExp,   Op::kTanh,    Op::kErf,      Op::kSigmoid,
-                               Op::kSwish, Op::kGeluErf, Op::kGeluTanh, Op::kSqrt};
+  constexpr std::array kOps = {Op::kExp,     Op::kTanh,     Op::kErf,  Op::kSigmoid,      Op::kSwish,
+                               Op::kGeluErf, Op::kGeluTanh, Op::kSqrt, Op::kGeluErfSlope, Op::kGeluTanhSlope};
   for (const Op op : kOps) {
     TestProgram test{.name = std::string(pointwise_op_name(op)), .program = {}};
     test.program.shape = {4001};
@@ -332,7 +332,14 @@ TEST(GeneratedPointwise, RoundsValuesOfNarrowTypesFromCloseOnes) {
       [](double x) { return x / (1 + std::exp(-x)); },
       [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); },
       [](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); },
-      [](double x) { return std::sqrt(x); }};
+      [](double x) { return std::sqrt(x); },
+      [](double x) {
+        return 0.5 * std::erfc(-x * std::sqrt(0.5)) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+      },
+      [](double x) {
+        const double s = 1 / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+        return s + x * s * (1 - s) * 2 * std::sqrt(2 / M_PI) * (1 + 0.134145 * x * x);
+      }};
   for (std::size_t i = 0; i < tests.size(); ++i) {
     Tensor x = Tensor::zeros(DType::kF32, {4001}), y = Tensor::zeros(DType::kF16, {4001});
     for (int64_t at = 0; at < x.size(); ++at) {
@@ -347,8 +354,10 @@ TEST(GeneratedPointwise, RoundsValuesOfNarrowTypesFromCloseOnes) {
     for (int64_t at = 0; at < x.size(); ++at) {
       const double wanted = exact[i](x.at(at));
       if (std::isnan(wanted)) continue;
-      // Half a step of f16, an eighth beyond it, and the same below its normal numbers.
-      const double bound = 0.625 * std::max(std::abs(wanted) * 0x1p-10, 0x1p-24);
+      // Half a step of f16, an eighth beyond it, and the same below its normal numbers. Slopes have a zero, where terms of
+      // about a quarter cancel.
+      const bool slope = kOps[i] == Op::kGeluErfSlope || kOps[i] == Op::kGeluTanhSlope;
+      const double bound = 0.625 * std::max(std::abs(wanted) * 0x1p-10, slope ? 0x1p-18 : 0x1p-24);
       ASSERT_NEAR(y.at(at), wanted, bound) << tests[i].name << " of " << x.at(at);
     }
   }

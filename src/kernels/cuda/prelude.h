@@ -210,6 +210,17 @@ HONE_FUNCTION int hone_to_i32(hone_bool x) { return x; }
   HONE_FUNCTION T hone_gelu_tanh(T a) { \
     return (T)0.5 * a * ((T)1 + tanh((T)0.7978845608028654 * (a + (T)0.044715 * a * a * a))); \
   } \
+  HONE_FUNCTION T hone_within_slope(T a) { return a < (T)-20 ? (T)-20 : a > (T)20 ? (T)20 : a; } \
+  HONE_FUNCTION T hone_gelu_erf_slope(T a) { \
+    const T x = hone_within_slope(a); \
+    return (T)0.5 * erfc(-x * (T)0.7071067811865476) + x * (T)0.3989422804014327 * exp((T)-0.5 * x * x); \
+  } \
+  HONE_FUNCTION T hone_gelu_tanh_slope(T a) { \
+    const T x = hone_within_slope(a); \
+    const T u = (T)1.5957691216057308 * x * ((T)1 + (T)0.044715 * x * x), e = exp(-fabs(u)); \
+    const T most = (T)1 / ((T)1 + e), least = e * most; \
+    return (u < 0 ? least : most) + x * most * least * (T)1.5957691216057308 * ((T)1 + (T)0.134145 * x * x); \
+  } \
   HONE_FUNCTION hone_bool hone_is_nan(T a) { return a != a; } \
   HONE_FUNCTION hone_bool hone_is_inf(T a, T negative, T positive) { \
     return a == a && a - a != a - a && (a < 0 ? negative != 0 : positive != 0); \
@@ -293,6 +304,17 @@ HONE_FUNCTION float hone_near_gelu_erf(float a) {
 }
 HONE_FUNCTION float hone_near_gelu_tanh(float a) {
   return a * hone_near_sigmoid(1.59576912f * a * fma(a * a, 0.044715f, 1.0f));
+}
+
+HONE_FUNCTION float hone_near_gelu_erf_slope(float a) {
+  const float x = hone_within_slope(a), tail = hone_near_tail(x);
+  return fma(x * 0.398942280f, hone_near_exp2(x * x * -0.721347520f), x < 0.0f ? tail : 1.0f - tail);
+}
+HONE_FUNCTION float hone_near_gelu_tanh_slope(float a) {
+  const float x = hone_within_slope(a), square = x * x;
+  const float u = 1.59576912f * x * fma(square, 0.044715f, 1.0f), e = hone_near_exp2(fabs(u) * -1.44269504f);
+  const float most = hone_near_reciprocal(1.0f + e), least = e * most;
+  return fma(x * most * least, fma(square, 0.214064449f, 1.59576912f), u < 0.0f ? least : most);
 }
 
 // A power whose exponent is of another type.

@@ -86,6 +86,8 @@ constexpr std::array kOps = {
     OpInfo{Op::kShrink, "shrink", 1, Rule::kFloat},
     OpInfo{Op::kGeluErf, "gelu_erf", 1, Rule::kFloat},
     OpInfo{Op::kGeluTanh, "gelu_tanh", 1, Rule::kFloat},
+    OpInfo{Op::kGeluErfSlope, "gelu_erf_slope", 1, Rule::kFloat},
+    OpInfo{Op::kGeluTanhSlope, "gelu_tanh_slope", 1, Rule::kFloat},
     OpInfo{Op::kEqual, "equal", 2, Rule::kCompare},
     OpInfo{Op::kNotEqual, "not_equal", 2, Rule::kCompare},
     OpInfo{Op::kLess, "less", 2, Rule::kCompare},

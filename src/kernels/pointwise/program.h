@@ -82,6 +82,8 @@ enum class PointwiseOp : uint8_t {
   kShrink,           // alpha = lambd, beta = bias
   kGeluErf,
   kGeluTanh,
+  kGeluErfSlope,  // of those two, by x
+  kGeluTanhSlope,
   // To bool.
   kEqual,
   kNotEqual,

@@ -42,6 +42,18 @@ Outputs gelu(const RefCall& call) {
   return map(call, [](double x) { return x * normal_cdf(x); });
 }
 
+// Φ(x) + x · φ(x); its form by tanh: with t = tanh u, (1 + t) / 2 + x / 2 · (1 - t²) · u'. Beyond 40, 0 or 1.
+Outputs gelu_slope(const RefCall& call) {
+  const bool by_tanh = call.attributes.text("approximate", "none") == "tanh";
+  const double k = std::sqrt(2 / std::numbers::pi);
+  return map(call, [=](double at) {
+    const double x = at < -40 ? -40 : at > 40 ? 40 : at;
+    if (!by_tanh) return normal_cdf(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    const double t = std::tanh(k * (x + 0.044715 * x * x * x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
+  });
+}
+
 Outputs celu(const RefCall& call) {
   const double alpha = call.attributes.real("alpha", 1.0F);
   return map(call, [=](double x) { return maximum(0.0, x) + minimum(0.0, alpha * std::expm1(x / alpha)); });
@@ -128,6 +140,7 @@ void add_activation_kernels(RefTable& table) {
   table.add("Celu", celu);
   table.add("Elu", elu);
   table.add("Gelu", gelu);
+  table.add("hone.GeluSlope", gelu_slope);
   table.add("HardSigmoid", hard_sigmoid);
   table.add("HardSwish", plain<[](double x) { return x * clamp_unit(x / 6 + 0.5); }>);
   table.add("LeakyRelu", leaky_relu);

@@ -16,6 +16,11 @@ int add_gelu(const PointwiseCall& c) {
   return c.program.apply(tanh ? P::kGeluTanh : P::kGeluErf, c.operands[0]);
 }
 
+int add_gelu_slope(const PointwiseCall& c) {
+  const bool tanh = c.node.attributes.text("approximate", "none") == "tanh";
+  return c.program.apply(tanh ? P::kGeluTanhSlope : P::kGeluErfSlope, c.operands[0]);
+}
+
 int add_clip(const PointwiseCall& c) {
   int result = c.operands[0];
   if (c.operands.size() > 1 && c.operands[1] >= 0) result = c.program.apply(P::kMax, result, c.operands[1]);
@@ -161,6 +166,7 @@ constexpr std::array kPointwiseRows = {
     PointwiseRow{"Where", P::kWhere},
     PointwiseRow{"Cast", P::kCast, {}, {}, add_cast},
     PointwiseRow{"Gelu", P::kGeluErf, {}, {}, add_gelu},
+    PointwiseRow{"hone.GeluSlope", P::kGeluErfSlope, {}, {}, add_gelu_slope},
     PointwiseRow{.op = "Clip", .instruction = P::kMax, .add = add_clip, .optional_operands = true},
     PointwiseRow{"Mean", P::kDiv, {}, {}, add_mean},
     PointwiseRow{"Mod", P::kMod, {}, {}, add_mod},

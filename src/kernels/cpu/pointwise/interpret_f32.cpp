@@ -279,6 +279,10 @@ void activation(const TileStep& step, int64_t n) {
       return map1(step, n, [=](VF x) HWY_ATTR { return gelu_erf_f32(x); });
     case Op::kGeluTanh:
       return map1(step, n, [=](VF x) HWY_ATTR { return gelu_tanh_f32(x); });
+    case Op::kGeluErfSlope:
+      return map1(step, n, [=](VF x) HWY_ATTR { return gelu_erf_slope_f32(x); });
+    case Op::kGeluTanhSlope:
+      return map1(step, n, [=](VF x) HWY_ATTR { return gelu_tanh_slope_f32(x); });
     default:
       return;
   }

@@ -174,6 +174,16 @@ void integer_step(const TileStep& step, int64_t n) {
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
+// Beyond 40 they are 0 or 1.
+double gelu_erf_slope(double x) {
+  x = x < -40 ? -40 : x > 40 ? 40 : x;
+  return 0.5 * std::erfc(-x * 0.7071067811865476) + x * 0.3989422804014327 * std::exp(-0.5 * x * x);
+}
+double gelu_tanh_slope(double x) {
+  x = x < -40 ? -40 : x > 40 ? 40 : x;
+  const double s = 1 / (1 + std::exp(-1.5957691216057308 * x * (1 + 0.044715 * x * x)));
+  return s + x * s * (1 - s) * 1.5957691216057308 * (1 + 0.134145 * x * x);
+}
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 // Within [0, 1]; NaN stays NaN.
@@ -270,6 +280,10 @@ double float_function(const TileStep& step, double x) {
       return 0.5 * x * (1 + std::erf(x * 0.7071067811865476));
     case Op::kGeluTanh:
       return gelu_tanh(x);
+    case Op::kGeluErfSlope:
+      return gelu_erf_slope(x);
+    case Op::kGeluTanhSlope:
+      return gelu_tanh_slope(x);
     default:
       return x;
   }

@@ -81,6 +81,8 @@ double instruction_ns(Op op, DType held) {
     case Op::kSoftplus:
     case Op::kGeluErf:
     case Op::kGeluTanh:
+    case Op::kGeluErfSlope:
+    case Op::kGeluTanhSlope:
       return 0.6;
     default:
       return 0.1;

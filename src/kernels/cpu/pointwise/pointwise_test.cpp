@@ -118,6 +118,17 @@ const std::vector<Case>& cases() {
       {Op::kGeluTanh,
        [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); },
        -6, 6, 8, 4e-7},
+      {Op::kGeluErfSlope,
+       [](double x) {
+         return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI);
+       },
+       -25, 25, 4, 4e-7},
+      {Op::kGeluTanhSlope,
+       [](double x) {
+         const double k = std::sqrt(2 / M_PI), t = std::tanh(k * (x + 0.044715 * x * x * x));
+         return (1 + t) / 2 + x / 2 * (1 - t * t) * k * (1 + 0.134145 * x * x);
+       },
+       -25, 25, 8, 8e-7},
   };
   return list;
 }

@@ -221,6 +221,32 @@ HWY_INLINE VF gelu_tanh_f32(VF x) {
   return hn::Div(x, hn::Add(splat(1.0f), exp_f32(hn::Neg(u2))));
 }
 
+// Beyond 20 both slopes are 0 or 1; within, nothing overflows. A NaN stays one.
+HWY_INLINE VF within_slope_f32(VF x) {
+  return max_second(splat(-20.0f), hn::IfThenElse(hn::Gt(x, splat(20.0f)), splat(20.0f), x));
+}
+
+HWY_INLINE VF gelu_erf_slope_f32(VF x) {
+  // Φ(x) + x·φ(x)
+  x = within_slope_f32(x);
+  const VF half = splat(0.5f);
+  const VF mass = hn::MulAdd(half, erf_f32(hn::Mul(x, splat(0.707106781f))), half);
+  const VF density = hn::Mul(exp_f32(hn::Mul(hn::Mul(x, x), splat(-0.5f))), splat(0.398942280f));
+  return hn::MulAdd(x, density, mass);
+}
+
+HWY_INLINE VF gelu_tanh_slope_f32(VF x) {
+  // With s = sigmoid(2u), u as above: s + x·s·(1 - s)·(2u)'
+  x = within_slope_f32(x);
+  const VF x2 = hn::Mul(x, x), one = splat(1.0f);
+  const VF u2 = hn::Mul(x, hn::MulAdd(x2, splat(0.0713548163f), splat(1.59576912f)));
+  const VF du2 = hn::MulAdd(x2, splat(0.214064449f), splat(1.59576912f));
+  const VF e = exp_f32(hn::Neg(hn::Abs(u2)));  // so that neither s nor 1 - s loses its last bits
+  const VF most = hn::Div(one, hn::Add(one, e)), least = hn::Mul(e, most);
+  const VF s = hn::IfThenElse(hn::Lt(u2, hn::Zero(kF32)), least, most);
+  return hn::MulAdd(hn::Mul(hn::Mul(x, du2), most), least, s);
+}
+
 HWY_INLINE VF sin_f32(VF x) {
   // Highway's range ends at 39000: beyond it (and for infinities) lane by lane.
   const auto far = hn::Gt(hn::Abs(x), splat(39000.0f));
