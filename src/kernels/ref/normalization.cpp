@@ -11,6 +11,8 @@
 namespace hone::kernels::ref {
 namespace {
 
+constexpr int64_t kElementsOfAThread = 1 << 15;  // what is worth one
+
 struct Moments {
   double mean = 0;
   double variance = 0;  // of the population: divided by the count
@@ -59,7 +61,7 @@ Result<std::vector<Tensor>> batch_normalization(const RefCall& call) {
   Wide x = widen(tensor);
   const Wide scale = widen(call.inputs[1]), bias = widen(call.inputs[2]);
   Wide mean = widen(call.inputs[3]), variance = widen(call.inputs[4]);
-  parallel_tasks(channels, thread_count(), [&](int64_t c, int) {
+  const auto normalise = [&](int64_t c) {
     const auto i = static_cast<std::size_t>(c);
     Moments used{mean[i], variance[i]};
     if (training) {
@@ -75,7 +77,11 @@ Result<std::vector<Tensor>> batch_normalization(const RefCall& call) {
         if (relu && row[k] < 0) row[k] = 0;
       }
     }
-  });
+  };
+  parallel_for(channels, kElementsOfAThread / std::max<int64_t>(1, batch * plane) + 1,
+               [&](int64_t begin, int64_t end, int) {
+                 for (int64_t c = begin; c < end; ++c) normalise(c);
+               });
   std::vector<Tensor> outputs{rounded(tensor.dtype(), tensor.shape(), std::move(x))};
   if (call.output_count > 1) outputs.push_back(rounded(call.inputs[3].dtype(), {channels}, mean));
   if (call.output_count > 2) outputs.push_back(rounded(call.inputs[4].dtype(), {channels}, variance));
@@ -141,7 +147,6 @@ Result<std::vector<Tensor>> layer_normalization(const RefCall& call) {
   }
   Wide x = widen(tensor);
   Wide means(static_cast<std::size_t>(rows)), inverse_deviations(means.size());
-  constexpr int64_t kElementsOfAThread = 1 << 15;
   const auto normalise = [&](int64_t row) {
     const std::span<double> values(x.data() + row * size, static_cast<std::size_t>(size));
     Moments m = moments(values);
