@@ -45,6 +45,8 @@ struct EpilogueCapability {
   bool binary = false;
   // QuantizeLinear with the DequantizeLinear that alone reads it, one step for all elements.
   bool pair = false;
+  // Behind a matrix product, one number a column may be one that is known only when it runs: a bias in training.
+  bool any_row = false;
 };
 
 struct Capabilities {

@@ -107,7 +107,8 @@ class EpilogueFuser {
     const graph::TensorType& result = builder_.type(value);
     if (type.dtype != result.dtype || !type.is_static() || !result.is_static()) return false;
     if (type.shape() == result.shape()) return true;
-    return builder_.value(*operand).is_constant() &&
+    const bool known = builder_.value(*operand).is_constant();
+    return (known || (row->any_row && kind == GroupKind::kMatmul)) &&
            broadcasts_along_one_axis(type.shape(), result.shape(), kind);
   }
 

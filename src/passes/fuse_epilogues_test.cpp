@@ -24,6 +24,21 @@ TEST(FuseEpilogues, TakesBiasResidualAndActivationInOneGroup) {
   EXPECT_EQ(group.bodies[0]->nodes().size(), 4U);
 }
 
+// In training a bias is known only when the step runs.
+TEST(FuseEpilogues, TakesARowThatIsKnownWhenItRunsWhereTheTargetDoes) {
+  const graph::Graph before = graph_of(R"((%x: f32[4,2], %w: f32[2,2], %b: f32[2]) {
+    %m: f32[*] = MatMul(%x, %w)
+    %y: f32[*] = Add(%m, %b)
+    return %y
+  })");
+  EXPECT_TRUE(run_pass(fuse_epilogues, before).done.empty());
+  PassContext context = willing_target();
+  for (graph::EpilogueCapability& row : context.target.takes.epilogue) row.any_row = row.binary;
+  const PassOutcome outcome = run_pass(fuse_epilogues, before, context);
+  ASSERT_EQ(outcome.graph.nodes().size(), 1U) << graph::print(outcome.graph);
+  EXPECT_TRUE(graph::is_group(outcome.graph.nodes()[0], graph::GroupKind::kMatmul));
+}
+
 TEST(FuseEpilogues, TakesAnActivationBehindAConvolution) {
   const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(R"((%x: f32[1,2,3,3]) {
     %w: f32[2,2,1,1] = constant dense(1.0, 2.0, 3.0, 4.0)

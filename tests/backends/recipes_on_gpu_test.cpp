@@ -133,6 +133,38 @@ TEST(RecipesInHalves, KeepAttention) {
     EXPECT_EQ(count[op], 0) << op;
 }
 
+// The derivative of Gelu meets the gradient in one kernel: neither is written by itself.
+TEST(RecipesInHalves, MultiplyByTheSlopeOfGeluWhereItIsComputed) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  for (const std::size_t which : {3U, 5U}) {
+    const ShippedRecipe shipped = shipped_recipes()[which];
+    SCOPED_TRACE(shipped.name);
+    const auto recipe = model::read_recipe(source_folder() / "recipes" / fmt::format("{}.toml", shipped.name),
+                                           shipped.overrides);
+    ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+    const auto program = lab::make_program(*recipe, shipped.fields, 10, 4);
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    const auto graphs = lab::optimised_graphs(*program, *provider, {}, "bf16");
+    ASSERT_TRUE(graphs.ok()) << graphs.error().message;
+    int with_gradient = 0, alone = 0;
+    for (const graph::Node& node : graphs->step.nodes()) {
+      const bool bias = node.op == "Add" && node.name.find(".bias") != std::string::npos;
+      EXPECT_FALSE(bias) << node.name << " is added by a kernel of its own";
+      alone += node.op == "hone.GeluSlope" ? 1 : 0;
+      if (!graph::is_group(node)) continue;
+      int slopes = 0, products = 0;
+      for (const graph::Node& inner : node.bodies[0]->nodes()) {
+        slopes += inner.op == "hone.GeluSlope" ? 1 : 0;
+        products += inner.op == "Mul" ? 1 : 0;
+      }
+      with_gradient += slopes > 0 && products > 0 ? 1 : 0;
+      alone += slopes > 0 && products == 0 ? 1 : 0;
+    }
+    EXPECT_EQ(alone, 0);
+    EXPECT_EQ(with_gradient, 2 * 2);  // layers, parts of the batch
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),
                          [](const auto& test) { return std::string(test.param.name); });
 

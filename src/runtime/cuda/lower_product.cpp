@@ -247,7 +247,9 @@ std::vector<Guess> guesses_of(const cuda::Product& product) {
 std::vector<graph::EpilogueCapability> product_epilogues() {
   std::vector<graph::EpilogueCapability> rows;
   for (const ProductStep& step : kProductSteps)
-    rows.push_back({step.op, step.activation == cuda::ProductActivation::kNone, false});
+    rows.push_back({.op = step.op,
+                    .binary = step.activation == cuda::ProductActivation::kNone,
+                    .any_row = step.activation == cuda::ProductActivation::kNone});
   return rows;
 }
 
