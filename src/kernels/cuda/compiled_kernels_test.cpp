@@ -21,7 +21,7 @@
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
 #include "kernels/cuda/scan.h"
-#include "kernels/cuda/scatter_add.h"
+#include "kernels/cuda/scatter_reduce.h"
 #include "kernels/cuda/square_sum.h"
 #include "kernels/cuda/testing/host_kernels.h"
 #include "kernels/cuda/top_k.h"
@@ -291,14 +291,23 @@ void add_losses(std::vector<NamedSource>& sources) {
   }
 }
 
-void add_scatters_that_add(std::vector<NamedSource>& sources) {
-  const GatherNDDesc rows{.batch = 1, .indexed_shape = {50257}, .tuples = 4096, .slice = 768};
+void add_scatters_that_reduce(std::vector<NamedSource>& sources) {
+  const auto add = [&](const GatherForm& form, DType dtype, ScatterReduction reduction) {
+    sources.push_back({"scatter_reduce",
+                       generate_scatter_reduce(form, dtype, reduction)->source.text,
+                       {kScatterKeysEntry, kSortTilesEntry, kSortStepEntry, kMergeTilesEntry,
+                        kCombinePiecesEntry, kJoinPiecesEntry, kZeroEntry}});
+  };
+  add(GatherNDDesc{.batch = 1, .indexed_shape = {50257}, .tuples = 4096, .slice = 768}, DType::kF32,
+      ScatterReduction::kAdd);
   const ElementsDesc elements{.data_shape = {64, 1000}, .index_shape = {64, 1}, .axis = 1};
-  for (const GatherForm& form : std::vector<GatherForm>{rows, elements})
-    sources.push_back({"scatter_add",
-                       generate_scatter_add(form, DType::kF32)->source.text,
-                       {kScatterKeysEntry, kSortTilesEntry, kSortStepEntry, kMergeTilesEntry, kAddPiecesEntry,
-                        kJoinPiecesEntry, kZeroEntry}});
+  add(elements, DType::kF32, ScatterReduction::kAdd);
+  int turn = 0;  // how elements are combined does not depend on how they lie in memory
+  for (const DType dtype : {DType::kF16, DType::kF64, DType::kI8, DType::kI64, DType::kU32, DType::kBool}) {
+    ElementsDesc of_type = elements;
+    of_type.element_size = dtype_size(dtype);
+    add(of_type, dtype, static_cast<ScatterReduction>(1 + turn++ % 3));
+  }
 }
 
 void add_pooling_gradients(std::vector<NamedSource>& sources) {
@@ -324,7 +333,7 @@ std::vector<NamedSource> all_sources() {
   add_updates(sources);
   add_normalizations(sources);
   add_losses(sources);
-  add_scatters_that_add(sources);
+  add_scatters_that_reduce(sources);
   add_pooling_gradients(sources);
   add_pads(sources);
   add_depthwise(sources);

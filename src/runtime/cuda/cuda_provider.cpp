@@ -117,6 +117,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_rows(context, kernels_, found);
       cuda_kernels::lower_copies(context, kernels_, found);
       cuda_kernels::lower_gather(context, kernels_, found);
+      cuda_kernels::lower_scatter_reduce(context, kernels_, found);
       cuda_kernels::lower_reduction(context, kernels_, found);
       cuda_kernels::lower_pad(context, kernels_, found);
       cuda_kernels::lower_pooling(context, kernels_, found);

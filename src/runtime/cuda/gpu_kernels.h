@@ -35,6 +35,9 @@ void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// Scatters that add, multiply or compare.
+void lower_scatter_reduce(const LowerContext& context, const GpuKernels& kernels,
+                          std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // Pad, and softmax along an axis that is not the innermost.
@@ -47,7 +50,6 @@ void lower_of_training(const LowerContext& context, const GpuKernels& kernels, s
 void lower_optimizer(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_square_sum(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_loss(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
-void lower_scatter_add(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_batch_norm(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& kernels,
                                std::vector<Candidate>& found);
