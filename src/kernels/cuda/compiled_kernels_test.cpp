@@ -12,6 +12,7 @@
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/gemv.h"
 #include "kernels/cuda/layer_norm_gradient.h"
+#include "kernels/cuda/non_max_suppression.h"
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/pad.h"
 #include "kernels/cuda/pooling.h"
@@ -310,6 +311,16 @@ void add_scatters_that_reduce(std::vector<NamedSource>& sources) {
   }
 }
 
+void add_suppressions(std::vector<NamedSource>& sources) {
+  for (const SuppressionProgram& program :
+       {SuppressionProgram{.classes = 90, .boxes = 3234, .most = 100},
+        SuppressionProgram{.batch = 8, .classes = 80, .boxes = 8400, .most = 300, .centre = true},
+        SuppressionProgram{.dtype = DType::kF16, .boxes = 65536, .most = 65536},
+        SuppressionProgram{.dtype = DType::kF64, .boxes = 20, .most = 5}})
+    sources.push_back(
+        {"suppression", generate_suppression(program)->source.text, {kSuppressEntry, kPlaceRowsEntry}});
+}
+
 void add_pooling_gradients(std::vector<NamedSource>& sources) {
   for (const bool last : {false, true}) {
     for (const auto kind : {PoolProgram::Kind::kMax, PoolProgram::Kind::kAverage}) {
@@ -334,6 +345,7 @@ std::vector<NamedSource> all_sources() {
   add_normalizations(sources);
   add_losses(sources);
   add_scatters_that_reduce(sources);
+  add_suppressions(sources);
   add_pooling_gradients(sources);
   add_pads(sources);
   add_depthwise(sources);

@@ -119,6 +119,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_gather(context, kernels_, found);
       cuda_kernels::lower_scatter_reduce(context, kernels_, found);
       cuda_kernels::lower_reduction(context, kernels_, found);
+      cuda_kernels::lower_suppression(context, kernels_, found);
       cuda_kernels::lower_pad(context, kernels_, found);
       cuda_kernels::lower_pooling(context, kernels_, found);
       cuda_kernels::lower_resize(context, kernels_, found);

@@ -40,6 +40,7 @@ void lower_scatter_reduce(const LowerContext& context, const GpuKernels& kernels
                           std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_suppression(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // Pad, and softmax along an axis that is not the innermost.
 void lower_pad(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
