@@ -11,12 +11,14 @@
 #include "kernels/cuda/depthwise.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/gemv.h"
+#include "kernels/cuda/integer_product.h"
 #include "kernels/cuda/layer_norm_gradient.h"
 #include "kernels/cuda/non_max_suppression.h"
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/pad.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/pooling_gradient.h"
+#include "kernels/cuda/quantize.h"
 #include "kernels/cuda/random.h"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
@@ -321,6 +323,76 @@ void add_suppressions(std::vector<NamedSource>& sources) {
         {"suppression", generate_suppression(program)->source.text, {kSuppressEntry, kPlaceRowsEntry}});
 }
 
+void add_quantizations(std::vector<NamedSource>& sources) {
+  const auto add = [&](const QuantizeProgram& program) {
+    sources.push_back({"quantize", generate_quantize(program)->source.text, {kQuantizeEntry}});
+  };
+  add({.out = DType::kI4, .zero = true, .elements = 4096 * 4096, .extent = 4096, .inner = 1, .block = 128});
+  add({.in = DType::kF16,
+       .scale = DType::kF16,
+       .out = DType::kF8E4M3FN,
+       .precision = DType::kF16,
+       .elements = 4096});
+  add({.in = DType::kBF16,
+       .out = DType::kF4E2M1,
+       .precision = DType::kBF16,
+       .elements = 4096,
+       .extent = 64,
+       .inner = 2});
+  add({.dequantizes = true,
+       .in = DType::kU4,
+       .scale = DType::kF16,
+       .out = DType::kF16,
+       .zero = true,
+       .elements = 4096 * 4096,
+       .extent = 4096,
+       .inner = 1,
+       .block = 32});
+  add({.dequantizes = true,
+       .in = DType::kF8E5M2,
+       .scale = DType::kF8E8M0,
+       .out = DType::kBF16,
+       .elements = 4096});
+  add({.dequantizes = true, .in = DType::kI32, .out = DType::kF32, .elements = 4096, .extent = 64});
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    sources.push_back({"dynamic_quantize",
+                       generate_dynamic_quantize(dtype, 1 << 20)->source.text,
+                       {kRangeEntry, kQuantizeByRangeEntry}});
+}
+
+void add_integer_products(std::vector<NamedSource>& sources) {
+  const IntegerProductProgram matrices{.batch = 24,
+                                       .rows = 128,
+                                       .columns = 768,
+                                       .depth = 768,
+                                       .form = IntegerMatrices{{2, 12}, {12, 1}, {0, 1}},
+                                       .b_signed = true,
+                                       .a_zero = Spread::kOne,
+                                       .b_zero = Spread::kEach};
+  const IntegerProductProgram convolution{
+      .batch = 2,
+      .rows = 64,
+      .columns = 56 * 56,
+      .depth = 64 * 9,
+      .form = IntegerConvolution{.channels = 64,
+                                 .in = {56, 56},
+                                 .out = {56, 56},
+                                 .windows = {2, {.kernel = 3, .pad_begin = 1, .pad_end = 1}}},
+      .a_signed = true,
+      .b_zero = Spread::kOne};
+  for (IntegerProductProgram program : {matrices, convolution}) {
+    sources.push_back(
+        {"integer_product", generate_integer_product(program)->source.text, {kIntegerProductEntry}});
+    program.quantized.emplace();
+    program.quantized->a = Spread::kEach;
+    sources.push_back(
+        {"integer_product", generate_integer_product(program)->source.text, {kIntegerProductEntry}});
+  }
+  IntegerProductProgram deep = matrices;
+  deep.depth = 50000;
+  sources.push_back({"integer_product", generate_integer_product(deep)->source.text, {kIntegerProductEntry}});
+}
+
 void add_pooling_gradients(std::vector<NamedSource>& sources) {
   for (const bool last : {false, true}) {
     for (const auto kind : {PoolProgram::Kind::kMax, PoolProgram::Kind::kAverage}) {
@@ -346,6 +418,8 @@ std::vector<NamedSource> all_sources() {
   add_losses(sources);
   add_scatters_that_reduce(sources);
   add_suppressions(sources);
+  add_quantizations(sources);
+  add_integer_products(sources);
   add_pooling_gradients(sources);
   add_pads(sources);
   add_depthwise(sources);

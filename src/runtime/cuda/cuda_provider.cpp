@@ -114,6 +114,8 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
   if (node.has_output(0)) {
     if (kernels_.cache != nullptr) {
       cuda_kernels::lower_pointwise(context, kernels_, found);
+      cuda_kernels::lower_quantize(context, kernels_, found);
+      cuda_kernels::lower_integer_product(context, kernels_, found);
       cuda_kernels::lower_rows(context, kernels_, found);
       cuda_kernels::lower_copies(context, kernels_, found);
       cuda_kernels::lower_gather(context, kernels_, found);

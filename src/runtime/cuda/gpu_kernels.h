@@ -40,6 +40,10 @@ void lower_scatter_reduce(const LowerContext& context, const GpuKernels& kernels
                           std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// Where no pointwise program has been found; products and convolutions of 8-bit integers.
+void lower_quantize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_integer_product(const LowerContext& context, const GpuKernels& kernels,
+                           std::vector<Candidate>& found);
 void lower_suppression(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // Pad, and softmax along an axis that is not the innermost.
 void lower_pad(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
