@@ -158,13 +158,19 @@ void add_recurrent(std::vector<NamedSource>& sources) {
     for (const auto kind :
          {RecurrentProgram::Kind::kLstm, RecurrentProgram::Kind::kGru, RecurrentProgram::Kind::kRnn}) {
       for (const int64_t batch : {1, 64}) {
-        const RecurrentProgram program{.kind = kind,
-                                       .dtype = dtype,
-                                       .time = 100,
-                                       .batch = batch,
-                                       .hidden = 512,
-                                       .reverse = {false, true},
-                                       .linear_before_reset = batch == 1};
+        using Kind = RecurrentFunction::Kind;
+        RecurrentProgram program{.kind = kind,
+                                 .dtype = dtype,
+                                 .time = 100,
+                                 .batch = batch,
+                                 .hidden = 512,
+                                 .reverse = {false, true},
+                                 .functions = {{Kind::kSigmoid}, {}, {}, {Kind::kSigmoid}, {}, {}},
+                                 .linear_before_reset = batch == 1};
+        if (batch > 1)
+          program.functions = {{Kind::kHardSigmoid, 0.2, 0.5}, {Kind::kSoftplus},
+                               {Kind::kScaledTanh, 1.7, 0.6},  {Kind::kElu, 1},
+                               {Kind::kAffine, 1, 0},          {Kind::kSoftsign}};
         sources.push_back({"recurrent",
                            generate_recurrent(program)->source.text,
                            {kRecurrentBeginEntry, kRecurrentResetEntry, kRecurrentStepEntry}});
