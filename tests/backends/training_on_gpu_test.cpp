@@ -450,5 +450,47 @@ TEST_P(TrainingOnGpu, RandomNumbersAreThoseOfTheStream) {
   }
 }
 
+TEST_P(TrainingOnGpu, NormalNumbersAreThoseOfTheStream) {
+  for (const DType dtype : kFloats) {
+    SCOPED_TRACE(dtype_name(dtype));
+    CompareOptions wanted = options(tolerance_of(dtype));
+    wanted.int_low = wanted.int_high = 123456789012345;
+    compare_all_kernels(
+        [&](GraphBuilder& b) -> Values {
+          const ValueId seed = input_of(b, "seed", DType::kI64, {}),
+                        place = b.constant("place", Tensor::scalar_i64(77));
+          const int64_t dtype_number = dtype == DType::kF32 ? 1 : dtype == DType::kF16 ? 10 : 16;
+          return {
+              b.add("hone.RandomNormal", {seed, place},
+                    {{"shape", Ints{5, 1111}}, {"mean", -2.0F}, {"scale", 3.0F}, {"dtype", dtype_number}})};
+        },
+        wanted);
+  }
+}
+
+// More classes than threads and fewer; weights of nothing but negative infinity are the last class.
+TEST_P(TrainingOnGpu, ClassesAreDrawnByTheNumbersOfTheStream) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
+    for (const auto& [classes, samples] : {std::pair{3, 700}, {1, 5}, {1000, 40}, {256, 3}}) {
+      SCOPED_TRACE(fmt::format("{} of {} {}", samples, classes, dtype_name(dtype)));
+      CompareOptions wanted = options(0);
+      wanted.inputs = {random_floats_of(dtype, {4, classes}, 5, -4, 4)};
+      if (dtype == DType::kF32)
+        for (int i = 0; i < classes; ++i)
+          wanted.inputs[0].as<float>()[static_cast<std::size_t>(i)] = -INFINITY;
+      wanted.int_low = wanted.int_high = 987654321;
+      compare_all_kernels(
+          [&, classes = classes, samples = samples](GraphBuilder& b) -> Values {
+            return {
+                b.add("hone.Multinomial",
+                      {input_of(b, "x", dtype, {4, classes}), input_of(b, "seed", DType::kI64, {}),
+                       b.constant("place", Tensor::scalar_i64(5))},
+                      {{"sample_size", int64_t{samples}}, {"dtype", int64_t{dtype == DType::kF16 ? 7 : 6}}})};
+          },
+          wanted);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hone::backends

@@ -252,12 +252,15 @@ void add_updates(std::vector<NamedSource>& sources) {
     sources.push_back({"square_sum", generate_square_sum(dtype)->text, {kSquaresEntry, kJoinSquaresEntry}});
   }
   for (const DType dtype : kFloats) {
-    for (const RandomFunction function :
-         {RandomFunction::kDropout, RandomFunction::kBernoulli, RandomFunction::kUniform}) {
+    for (const RandomFunction function : {RandomFunction::kDropout, RandomFunction::kBernoulli,
+                                          RandomFunction::kUniform, RandomFunction::kNormal}) {
       RandomProgram program{.function = function, .in = dtype, .out = dtype, .elements = 1000};
       program.reads_ratio = program.may_rest = program.mask = dtype != DType::kF16;
       sources.push_back({"random", generate_random(program)->source.text, {kRandomEntry}});
     }
+    sources.push_back({"multinomial",
+                       generate_multinomial({.in = dtype, .classes = 50257, .samples = 3})->text,
+                       {kMultinomialEntry}});
   }
 }
 
