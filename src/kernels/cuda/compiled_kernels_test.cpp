@@ -7,8 +7,10 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/axis_softmax.h"
 #include "kernels/cuda/batch_norm.h"
+#include "kernels/cuda/contraction.h"
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/depthwise.h"
+#include "kernels/cuda/element_choice.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/gemv.h"
 #include "kernels/cuda/integer_product.h"
@@ -402,6 +404,52 @@ void add_integer_products(std::vector<NamedSource>& sources) {
   sources.push_back({"integer_product", generate_integer_product(deep)->source.text, {kIntegerProductEntry}});
 }
 
+// bhid,bhjd->bhij, and a product of three vectors of each place.
+void add_contractions(std::vector<NamedSource>& sources) {
+  const std::vector<ContractionAxis> scores = {
+      {12, {64 * 128, 64 * 128}, false}, {128, {64, 0}, false}, {128, {0, 64}, false}, {64, {1, 1}, true}};
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kF64, DType::kI64})
+    sources.push_back({"contraction",
+                       generate_contraction({.dtype = dtype, .operands = 2, .axes = scores})->source.text,
+                       {kContractionEntry}});
+  sources.push_back(
+      {"contraction",
+       generate_contraction(
+           {.dtype = DType::kBF16, .operands = 3, .axes = {{50, {9, 9, 0}, false}, {9, {1, 1, 1}, true}}})
+           ->source.text,
+       {kContractionEntry}});
+}
+
+void add_choices(std::vector<NamedSource>& sources) {
+  using Kind = ChoiceProgram::Kind;
+  for (const ChoiceProgram& program :
+       {ChoiceProgram{.elements = 1 << 20, .extent = 1024, .inner = 1024},
+        ChoiceProgram{.kind = Kind::kOneHot, .element_size = 2, .elements = 1 << 20, .extent = 1024},
+        ChoiceProgram{.kind = Kind::kOneHot, .elements = 4096, .extent = 64, .indices = DType::kF32},
+        ChoiceProgram{.kind = Kind::kCache,
+        .element_size = 2,
+        .elements = 1 << 20,
+        .extent = 64,
+        .inner = 64,
+        .written = 3,
+        .of_batch = 1 << 16},
+        ChoiceProgram{.kind = Kind::kCache,
+        .element_size = 16,
+        .elements = 1 << 20,
+        .extent = 64,
+        .inner = 64,
+        .circular = true,
+        .of_batch = 1 << 16},
+        ChoiceProgram{.kind = Kind::kReverse,
+        .element_size = 1,
+        .elements = 1 << 20,
+        .extent = 64,
+        .inner = 1 << 14,
+        .of_batch = 1 << 10,
+        .batch = 16}})
+    sources.push_back({"choice", generate_choice(program)->source.text, {kChoiceEntry}});
+}
+
 void add_pooling_gradients(std::vector<NamedSource>& sources) {
   for (const bool last : {false, true}) {
     for (const auto kind : {PoolProgram::Kind::kMax, PoolProgram::Kind::kAverage}) {
@@ -427,6 +475,8 @@ std::vector<NamedSource> all_sources() {
   add_losses(sources);
   add_scatters_that_reduce(sources);
   add_suppressions(sources);
+  add_contractions(sources);
+  add_choices(sources);
   add_quantizations(sources);
   add_integer_products(sources);
   add_pooling_gradients(sources);
