@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/units.h"
+#include "runtime/bounded_results.h"
 #include "runtime/copy_kernel.h"
 #include "runtime/host_border.h"
 #include "runtime/host_device.h"
@@ -466,6 +467,7 @@ Status Plan::State::decide(const Provider& provider, const PlanOptions& options,
 }
 
 Result<PlanForecast> Plan::forecast(Graph graph, const Provider& provider, const PlanOptions& options) {
+  HONE_ASSIGN(graph, with_bounded_results(std::move(graph), provider));
   HONE_ASSIGN(graph, with_host_border(std::move(graph)));
   State state(std::move(graph), provider.device());
   BufferAssignment buffers(state.graph);
@@ -475,6 +477,7 @@ Result<PlanForecast> Plan::forecast(Graph graph, const Provider& provider, const
 
 Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provider,
                                             const PlanOptions& options) {
+  HONE_ASSIGN(graph, with_bounded_results(std::move(graph), provider));
   HONE_ASSIGN(graph, with_host_border(std::move(graph)));
   HONE_CHECK(check_values(graph, *provider.device()));
   auto state = std::make_unique<State>(std::move(graph), provider.device());

@@ -163,7 +163,7 @@ TEST(Allocation, ReferenceKernelsAllocateNothingOnceTheyHaveRun) {
   EXPECT_THAT(covered, ::testing::UnorderedElementsAreArray(kernels::ref::ref_table().names()));
   // Extents that the data decide, and strings.
   EXPECT_THAT(on_host, ::testing::UnorderedElementsAre("Compress", "NonMaxSuppression", "NonZero",
-                                                       "StringNormalizer", "Unique"));
+                                                       "StringNormalizer", "Unique", "hone.FirstRows"));
 }
 
 // In a plan, where several kernels share the heap of their queue.

@@ -179,6 +179,8 @@ void add_images(ReferenceCases& c) {
   c.add("MaxRoiPool", {x, floats({1, 5}, 0)}, {{"pooled_shape", Ints{2, 2}}});
   c.add("RoiAlign", {x, f32({2, 4}), of(DType::kI64, {2})});
   c.add("NonMaxSuppression", {f32({1, 4, 4}), f32({1, 1, 4}), integers({3})});
+  c.add("hone.NonMaxSuppression", {f32({1, 4, 4}), f32({1, 1, 4}), integers({3})}, {}, 2);
+  c.add("hone.FirstRows", {f32({4, 3}), whole(2)});
 }
 
 void add_sequences(ReferenceCases& c) {

@@ -402,59 +402,26 @@ TEST_P(TrainingOnGpu, SaysThatATargetIsNoClass) {
 
 // --- scatters ---
 
+// The gradient of a gather adds to zeros, and in place; other scatters: scatter_on_gpu_test.cpp.
 TEST_P(TrainingOnGpu, ScattersThatAddAgree) {
-  struct Scatter {
-    Shape data, indices, updates;
-    const char* op;
-    int64_t bound;  // indices are below it
-  };
-  const std::vector<Scatter> scatters = {
-      {{50, 33}, {7, 11, 1}, {7, 11, 33}, "ScatterND", 50},
-      {{9, 70}, {300, 1}, {300, 70}, "ScatterND", 3},    // long runs of one place, over pieces' ends
-      {{40, 4}, {5000, 1}, {5000, 4}, "ScatterND", 40},  // more than one tile is sorted
-      {{6, 7, 3}, {90, 2}, {90, 3}, "ScatterND", 6},
-      {{64, 10}, {64, 1}, {64, 1}, "ScatterElements", 10},
-      {{6, 5}, {200, 5}, {200, 5}, "ScatterElements", 6}};
-  for (const Scatter& s : scatters) {
+  for (const DType dtype : kFloats) {
     for (const bool zeros : {false, true}) {
-      const DType dtype = zeros ? DType::kF32 : kFloats[s.bound % 3];
       CompareOptions wanted = options(dtype == DType::kF32 ? 4e-6 : 2 * tolerance_of(dtype));
       wanted.int_low = 0;
-      wanted.int_high = s.bound - 1;
-      SCOPED_TRACE(fmt::format("{} {} {}", s.op, shape_text(s.updates), zeros));
+      wanted.int_high = 49;
+      SCOPED_TRACE(fmt::format("{} {}", dtype_name(dtype), zeros));
       compare_all_kernels(
           [&](GraphBuilder& b) -> Values {
-            const ValueId data = zeros ? b.constant("zeros", Tensor::zeros(dtype, s.data))
-                                       : overwritable(b, "d", dtype, s.data);
-            const bool elements = std::string(s.op) == "ScatterElements";
-            Attributes attributes{{"reduction", "add"}};
-            if (elements) attributes.set("axis", int64_t{s.data[0] == 64 ? 1 : 0});
-            return {b.add(
-                s.op, {data, input_of(b, "i", DType::kI64, s.indices), input_of(b, "u", dtype, s.updates)},
-                attributes)};
+            const ValueId data = zeros ? b.constant("zeros", Tensor::zeros(dtype, {50, 33}))
+                                       : overwritable(b, "d", dtype, {50, 33});
+            return {
+                b.add("ScatterND",
+                      {data, input_of(b, "i", DType::kI64, {7, 11, 1}), input_of(b, "u", dtype, {7, 11, 33})},
+                      {{"reduction", "add"}})};
           },
           wanted);
     }
   }
-}
-
-// The order in which updates of one place are added does not change from run to run.
-TEST_P(TrainingOnGpu, ScattersThatAddRepeatBitForBit) {
-  const graph::Graph graph = make_graph([](GraphBuilder& b) -> Values {
-    return {b.add(
-        "ScatterND",
-        {f32_input(b, "d", {5, 40}), input_of(b, "i", DType::kI64, {700, 1}), f32_input(b, "u", {700, 40})},
-        {{"reduction", "add"}})};
-  });
-  auto plan = runtime::Plan::compile(graph, *provider_);
-  ASSERT_TRUE(plan.ok()) << plan.error().message;
-  std::vector<int64_t> places(700);
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i * i % 5);
-  const std::vector<Tensor> inputs = {random_floats({5, 40}, 1), Tensor::i64({700, 1}, places),
-                                      random_floats({700, 40}, 2)};
-  const auto first = (*plan)->run(inputs), again = (*plan)->run(inputs);
-  ASSERT_TRUE(first.ok() && again.ok());
-  EXPECT_TRUE(same_tensor((*first)[0], (*again)[0]));
 }
 
 // --- random numbers ---
@@ -477,6 +444,48 @@ TEST_P(TrainingOnGpu, RandomNumbersAreThoseOfTheStream) {
             return {
                 b.add("hone.RandomUniform", {seed, place},
                       {{"shape", Ints{5, 111}}, {"low", -2.0F}, {"high", 3.0F}, {"dtype", dtype_number}})};
+          },
+          wanted);
+    }
+  }
+}
+
+TEST_P(TrainingOnGpu, NormalNumbersAreThoseOfTheStream) {
+  for (const DType dtype : kFloats) {
+    SCOPED_TRACE(dtype_name(dtype));
+    CompareOptions wanted = options(tolerance_of(dtype));
+    wanted.int_low = wanted.int_high = 123456789012345;
+    compare_all_kernels(
+        [&](GraphBuilder& b) -> Values {
+          const ValueId seed = input_of(b, "seed", DType::kI64, {}),
+                        place = b.constant("place", Tensor::scalar_i64(77));
+          const int64_t dtype_number = dtype == DType::kF32 ? 1 : dtype == DType::kF16 ? 10 : 16;
+          return {
+              b.add("hone.RandomNormal", {seed, place},
+                    {{"shape", Ints{5, 1111}}, {"mean", -2.0F}, {"scale", 3.0F}, {"dtype", dtype_number}})};
+        },
+        wanted);
+  }
+}
+
+// More classes than threads and fewer; weights of nothing but negative infinity are the last class.
+TEST_P(TrainingOnGpu, ClassesAreDrawnByTheNumbersOfTheStream) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kF64}) {
+    for (const auto& [classes, samples] : {std::pair{3, 700}, {1, 5}, {1000, 40}, {256, 3}}) {
+      SCOPED_TRACE(fmt::format("{} of {} {}", samples, classes, dtype_name(dtype)));
+      CompareOptions wanted = options(0);
+      wanted.inputs = {random_floats_of(dtype, {4, classes}, 5, -4, 4)};
+      if (dtype == DType::kF32)
+        for (int i = 0; i < classes; ++i)
+          wanted.inputs[0].as<float>()[static_cast<std::size_t>(i)] = -INFINITY;
+      wanted.int_low = wanted.int_high = 987654321;
+      compare_all_kernels(
+          [&, classes = classes, samples = samples](GraphBuilder& b) -> Values {
+            return {
+                b.add("hone.Multinomial",
+                      {input_of(b, "x", dtype, {4, classes}), input_of(b, "seed", DType::kI64, {}),
+                       b.constant("place", Tensor::scalar_i64(5))},
+                      {{"sample_size", int64_t{samples}}, {"dtype", int64_t{dtype == DType::kF16 ? 7 : 6}}})};
           },
           wanted);
     }

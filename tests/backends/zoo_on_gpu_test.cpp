@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/group_kind.h"
 #include "lab/prepared.h"
 #include "model/zoo/zoo.h"
 #include "runtime/interpreter.h"

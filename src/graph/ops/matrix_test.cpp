@@ -86,6 +86,18 @@ TEST(VisionTypes, SamplersFollowTheGrid) {
   EXPECT_EQ(first_type("NonMaxSuppression", {f32({1, 6, 4}), f32({1, 1, 6})}), "i64[?,3]");
 }
 
+TEST(VisionTypes, BoundedSuppressionKnowsHowManyRowsThereCanBe) {
+  const auto rows = [](TestInput most) {
+    return infer_text("hone.NonMaxSuppression", {f32({2, 6, 4}), f32({2, 5, 6}), std::move(most)}, {}, 2)
+        ->front();
+  };
+  EXPECT_EQ(rows(int_constant({3})), "i64[30,3]");
+  EXPECT_EQ(rows(int_constant({100})), "i64[60,3]");
+  EXPECT_EQ(rows(int_constant({-1})), "i64[0,3]");
+  EXPECT_EQ(rows(tensor_type(DType::kI64, Dims{1})), "i64[?,3]");
+  EXPECT_EQ(first_type("hone.FirstRows", {f32({4, 3}), Tensor::scalar_i64(2)}), "f32[?,3]");
+}
+
 TEST(SignalTypes, SpectraHalveWhenOnesided) {
   const Attributes onesided{{"onesided", int64_t{1}}};
   EXPECT_EQ(first_type("DFT", {f32({kBatch, 10, 1})}, onesided), "f32[N,6,2]");

@@ -1,4 +1,5 @@
 // Resizing and sampling of images, regions of interest, suppression of overlapping boxes.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -158,6 +159,32 @@ Status infer_non_max_suppression(InferContext& context) {
   return {};
 }
 
+// As many rows as there can be. Only where it is known how many boxes of a class are wanted.
+Status infer_bounded_suppression(InferContext& context) {
+  HONE_CHECK(infer::expect_rank(context, 0, 3));
+  HONE_CHECK(infer::expect_rank(context, 1, 3));
+  const TensorType& scores = context.input(1);
+  Dim rows;
+  const Tensor* const most = context.constant(2);
+  if (scores.is_static() && most != nullptr && most->size() == 1) {
+    const Shape shape = scores.shape();
+    const int64_t kept = std::clamp<int64_t>(most->int_at(0), 0, shape[2]);
+    HONE_ASSIGN(const int64_t all, checked_element_count(Shape{shape[0], shape[1], kept}));
+    rows = all;
+  }
+  context.set_output(0, tensor_type(DType::kI64, Dims{rows, Dim(3)}));
+  context.set_output(1, tensor_type(DType::kI64, Dims{}));
+  return {};
+}
+
+Status infer_first_rows(InferContext& context) {
+  HONE_CHECK(infer::expect_rank_at_least(context, 0, 1));
+  TensorType type = context.input(0);
+  (*type.dims)[0] = Dim();
+  context.set_output(0, std::move(type));
+  return {};
+}
+
 }  // namespace
 
 void add_vision_ops(OpTable& table) {
@@ -215,6 +242,22 @@ void add_vision_ops(OpTable& table) {
              .attributes = {{"center_point_box", kInt}},
              .infer = infer_non_max_suppression,
              .summary = "the best boxes of each class that overlap little"});
+  // What a plan makes of it where the device has a kernel (runtime/bounded_results.h): all shapes are known.
+  table.add({.name = "hone.NonMaxSuppression",
+             .op_class = OpClass::kOther,
+             .min_inputs = 3,
+             .max_inputs = 5,
+             .min_outputs = 2,
+             .max_outputs = 2,
+             .attributes = {{"center_point_box", kInt}},
+             .infer = infer_bounded_suppression,
+             .summary = "NonMaxSuppression with zeros behind the boxes, and how many boxes there are"});
+  table.add({.name = "hone.FirstRows",
+             .op_class = OpClass::kMovement,
+             .min_inputs = 2,
+             .max_inputs = 2,
+             .infer = infer_first_rows,
+             .summary = "as many slices of the first axis as the second input says"});
 }
 
 }  // namespace hone::graph

@@ -7,22 +7,27 @@
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/axis_softmax.h"
 #include "kernels/cuda/batch_norm.h"
+#include "kernels/cuda/contraction.h"
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/dependent_launch.h"
 #include "kernels/cuda/depthwise.h"
+#include "kernels/cuda/element_choice.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/gemv.h"
+#include "kernels/cuda/integer_product.h"
 #include "kernels/cuda/layer_norm_gradient.h"
+#include "kernels/cuda/non_max_suppression.h"
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/pad.h"
 #include "kernels/cuda/pooling.h"
 #include "kernels/cuda/pooling_gradient.h"
+#include "kernels/cuda/quantize.h"
 #include "kernels/cuda/random.h"
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
 #include "kernels/cuda/scan.h"
-#include "kernels/cuda/scatter_add.h"
+#include "kernels/cuda/scatter_reduce.h"
 #include "kernels/cuda/square_sum.h"
 #include "kernels/cuda/testing/host_kernels.h"
 #include "kernels/cuda/top_k.h"
@@ -156,13 +161,19 @@ void add_recurrent(std::vector<NamedSource>& sources) {
     for (const auto kind :
          {RecurrentProgram::Kind::kLstm, RecurrentProgram::Kind::kGru, RecurrentProgram::Kind::kRnn}) {
       for (const int64_t batch : {1, 64}) {
-        const RecurrentProgram program{.kind = kind,
-                                       .dtype = dtype,
-                                       .time = 100,
-                                       .batch = batch,
-                                       .hidden = 512,
-                                       .reverse = {false, true},
-                                       .linear_before_reset = batch == 1};
+        using Kind = RecurrentFunction::Kind;
+        RecurrentProgram program{.kind = kind,
+                                 .dtype = dtype,
+                                 .time = 100,
+                                 .batch = batch,
+                                 .hidden = 512,
+                                 .reverse = {false, true},
+                                 .functions = {{Kind::kSigmoid}, {}, {}, {Kind::kSigmoid}, {}, {}},
+                                 .linear_before_reset = batch == 1};
+        if (batch > 1)
+          program.functions = {{Kind::kHardSigmoid, 0.2, 0.5}, {Kind::kSoftplus},
+                               {Kind::kScaledTanh, 1.7, 0.6},  {Kind::kElu, 1},
+                               {Kind::kAffine, 1, 0},          {Kind::kSoftsign}};
         sources.push_back({"recurrent",
                            generate_recurrent(program)->source.text,
                            {kRecurrentBeginEntry, kRecurrentResetEntry, kRecurrentStepEntry}});
@@ -244,12 +255,15 @@ void add_updates(std::vector<NamedSource>& sources) {
     sources.push_back({"square_sum", generate_square_sum(dtype)->text, {kSquaresEntry, kJoinSquaresEntry}});
   }
   for (const DType dtype : kFloats) {
-    for (const RandomFunction function :
-         {RandomFunction::kDropout, RandomFunction::kBernoulli, RandomFunction::kUniform}) {
+    for (const RandomFunction function : {RandomFunction::kDropout, RandomFunction::kBernoulli,
+                                          RandomFunction::kUniform, RandomFunction::kNormal}) {
       RandomProgram program{.function = function, .in = dtype, .out = dtype, .elements = 1000};
       program.reads_ratio = program.may_rest = program.mask = dtype != DType::kF16;
       sources.push_back({"random", generate_random(program)->source.text, {kRandomEntry}});
     }
+    sources.push_back({"multinomial",
+                       generate_multinomial({.in = dtype, .classes = 50257, .samples = 3})->text,
+                       {kMultinomialEntry}});
   }
 }
 
@@ -292,14 +306,149 @@ void add_losses(std::vector<NamedSource>& sources) {
   }
 }
 
-void add_scatters_that_add(std::vector<NamedSource>& sources) {
-  const GatherNDDesc rows{.batch = 1, .indexed_shape = {50257}, .tuples = 4096, .slice = 768};
+void add_scatters_that_reduce(std::vector<NamedSource>& sources) {
+  const auto add = [&](const GatherForm& form, DType dtype, ScatterReduction reduction) {
+    sources.push_back({"scatter_reduce",
+                       generate_scatter_reduce(form, dtype, reduction)->source.text,
+                       {kScatterKeysEntry, kSortTilesEntry, kSortStepEntry, kMergeTilesEntry,
+                        kCombinePiecesEntry, kJoinPiecesEntry, kZeroEntry}});
+  };
+  add(GatherNDDesc{.batch = 1, .indexed_shape = {50257}, .tuples = 4096, .slice = 768}, DType::kF32,
+      ScatterReduction::kAdd);
   const ElementsDesc elements{.data_shape = {64, 1000}, .index_shape = {64, 1}, .axis = 1};
-  for (const GatherForm& form : std::vector<GatherForm>{rows, elements})
-    sources.push_back({"scatter_add",
-                       generate_scatter_add(form, DType::kF32)->source.text,
-                       {kScatterKeysEntry, kSortTilesEntry, kSortStepEntry, kMergeTilesEntry, kAddPiecesEntry,
-                        kJoinPiecesEntry, kZeroEntry}});
+  add(elements, DType::kF32, ScatterReduction::kAdd);
+  int turn = 0;  // how elements are combined does not depend on how they lie in memory
+  for (const DType dtype : {DType::kF16, DType::kF64, DType::kI8, DType::kI64, DType::kU32, DType::kBool}) {
+    ElementsDesc of_type = elements;
+    of_type.element_size = dtype_size(dtype);
+    add(of_type, dtype, static_cast<ScatterReduction>(1 + turn++ % 3));
+  }
+}
+
+void add_suppressions(std::vector<NamedSource>& sources) {
+  for (const SuppressionProgram& program :
+       {SuppressionProgram{.classes = 90, .boxes = 3234, .most = 100},
+        SuppressionProgram{.batch = 8, .classes = 80, .boxes = 8400, .most = 300, .centre = true},
+        SuppressionProgram{.dtype = DType::kF16, .boxes = 65536, .most = 65536},
+        SuppressionProgram{.dtype = DType::kF64, .boxes = 20, .most = 5}})
+    sources.push_back(
+        {"suppression", generate_suppression(program)->source.text, {kSuppressEntry, kPlaceRowsEntry}});
+}
+
+void add_quantizations(std::vector<NamedSource>& sources) {
+  const auto add = [&](const QuantizeProgram& program) {
+    sources.push_back({"quantize", generate_quantize(program)->source.text, {kQuantizeEntry}});
+  };
+  add({.out = DType::kI4, .zero = true, .elements = 4096 * 4096, .extent = 4096, .inner = 1, .block = 128});
+  add({.in = DType::kF16,
+       .scale = DType::kF16,
+       .out = DType::kF8E4M3FN,
+       .precision = DType::kF16,
+       .elements = 4096});
+  add({.in = DType::kBF16,
+       .out = DType::kF4E2M1,
+       .precision = DType::kBF16,
+       .elements = 4096,
+       .extent = 64,
+       .inner = 2});
+  add({.dequantizes = true,
+       .in = DType::kU4,
+       .scale = DType::kF16,
+       .out = DType::kF16,
+       .zero = true,
+       .elements = 4096 * 4096,
+       .extent = 4096,
+       .inner = 1,
+       .block = 32});
+  add({.dequantizes = true,
+       .in = DType::kF8E5M2,
+       .scale = DType::kF8E8M0,
+       .out = DType::kBF16,
+       .elements = 4096});
+  add({.dequantizes = true, .in = DType::kI32, .out = DType::kF32, .elements = 4096, .extent = 64});
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    sources.push_back({"dynamic_quantize",
+                       generate_dynamic_quantize(dtype, 1 << 20)->source.text,
+                       {kRangeEntry, kQuantizeByRangeEntry}});
+}
+
+void add_integer_products(std::vector<NamedSource>& sources) {
+  const IntegerProductProgram matrices{.batch = 24,
+                                       .rows = 128,
+                                       .columns = 768,
+                                       .depth = 768,
+                                       .form = IntegerMatrices{{2, 12}, {12, 1}, {0, 1}},
+                                       .b_signed = true,
+                                       .a_zero = Spread::kOne,
+                                       .b_zero = Spread::kEach};
+  const IntegerProductProgram convolution{
+      .batch = 2,
+      .rows = 64,
+      .columns = 56 * 56,
+      .depth = 64 * 9,
+      .form = IntegerConvolution{.channels = 64,
+                                 .in = {56, 56},
+                                 .out = {56, 56},
+                                 .windows = {2, {.kernel = 3, .pad_begin = 1, .pad_end = 1}}},
+      .a_signed = true,
+      .b_zero = Spread::kOne};
+  for (IntegerProductProgram program : {matrices, convolution}) {
+    sources.push_back(
+        {"integer_product", generate_integer_product(program)->source.text, {kIntegerProductEntry}});
+    program.quantized.emplace();
+    program.quantized->a = Spread::kEach;
+    sources.push_back(
+        {"integer_product", generate_integer_product(program)->source.text, {kIntegerProductEntry}});
+  }
+  IntegerProductProgram deep = matrices;
+  deep.depth = 50000;
+  sources.push_back({"integer_product", generate_integer_product(deep)->source.text, {kIntegerProductEntry}});
+}
+
+// bhid,bhjd->bhij, and a product of three vectors of each place.
+void add_contractions(std::vector<NamedSource>& sources) {
+  const std::vector<ContractionAxis> scores = {
+      {12, {64 * 128, 64 * 128}, false}, {128, {64, 0}, false}, {128, {0, 64}, false}, {64, {1, 1}, true}};
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kF64, DType::kI64})
+    sources.push_back({"contraction",
+                       generate_contraction({.dtype = dtype, .operands = 2, .axes = scores})->source.text,
+                       {kContractionEntry}});
+  sources.push_back(
+      {"contraction",
+       generate_contraction(
+           {.dtype = DType::kBF16, .operands = 3, .axes = {{50, {9, 9, 0}, false}, {9, {1, 1, 1}, true}}})
+           ->source.text,
+       {kContractionEntry}});
+}
+
+void add_choices(std::vector<NamedSource>& sources) {
+  using Kind = ChoiceProgram::Kind;
+  for (const ChoiceProgram& program :
+       {ChoiceProgram{.elements = 1 << 20, .extent = 1024, .inner = 1024},
+        ChoiceProgram{.kind = Kind::kOneHot, .element_size = 2, .elements = 1 << 20, .extent = 1024},
+        ChoiceProgram{.kind = Kind::kOneHot, .elements = 4096, .extent = 64, .indices = DType::kF32},
+        ChoiceProgram{.kind = Kind::kCache,
+        .element_size = 2,
+        .elements = 1 << 20,
+        .extent = 64,
+        .inner = 64,
+        .written = 3,
+        .of_batch = 1 << 16},
+        ChoiceProgram{.kind = Kind::kCache,
+        .element_size = 16,
+        .elements = 1 << 20,
+        .extent = 64,
+        .inner = 64,
+        .circular = true,
+        .of_batch = 1 << 16},
+        ChoiceProgram{.kind = Kind::kReverse,
+        .element_size = 1,
+        .elements = 1 << 20,
+        .extent = 64,
+        .inner = 1 << 14,
+        .of_batch = 1 << 10,
+        .batch = 16}})
+    sources.push_back({"choice", generate_choice(program)->source.text, {kChoiceEntry}});
 }
 
 void add_pooling_gradients(std::vector<NamedSource>& sources) {
@@ -325,7 +474,12 @@ std::vector<NamedSource> all_sources() {
   add_updates(sources);
   add_normalizations(sources);
   add_losses(sources);
-  add_scatters_that_add(sources);
+  add_scatters_that_reduce(sources);
+  add_suppressions(sources);
+  add_contractions(sources);
+  add_choices(sources);
+  add_quantizations(sources);
+  add_integer_products(sources);
   add_pooling_gradients(sources);
   add_pads(sources);
   add_depthwise(sources);

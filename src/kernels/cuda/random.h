@@ -12,8 +12,8 @@
 namespace hone::kernels::gpu {
 
 // kDropout: elements are 0 or divided by what is kept of them. kBernoulli: 1 with the probability that each element is.
-// kUniform: in [low, high).
-enum class RandomFunction : uint8_t { kDropout, kBernoulli, kUniform };
+// kUniform: in [low, high). kNormal: with mean `low` and deviation `high`.
+enum class RandomFunction : uint8_t { kDropout, kBernoulli, kUniform, kNormal };
 
 struct RandomProgram {
   RandomFunction function = RandomFunction::kDropout;
@@ -32,10 +32,20 @@ inline constexpr int kRandomBlock = 256;
 struct RandomKernel {
   cuda::KernelSource source;
   int64_t blocks = 0;  // of kRandomBlock threads
-  // Parameters: elements (null for kUniform), seed, place in the stream, ratio, whether to drop (null where there is none),
+  // Parameters: elements (null for kUniform and kNormal), seed, place in the stream, ratio, whether to drop (null where there is none),
   // result, mask (or null).
 };
 
 Result<RandomKernel> generate_random(const RandomProgram& program);
+
+// Classes, drawn by the logarithms of their weights: a block a row.
+struct MultinomialProgram {
+  DType in = DType::kF32, out = DType::kI32;  // f32, f16, bf16, f64; i32, i64
+  int64_t rows = 1, classes = 1, samples = 1;
+};
+inline constexpr const char* kMultinomialEntry =
+    "hone_multinomial";  // weights, seed, place in the stream, result
+// Blocks of kRandomBlock threads, one a row.
+Result<cuda::KernelSource> generate_multinomial(const MultinomialProgram& program);
 
 }  // namespace hone::kernels::gpu

@@ -19,7 +19,6 @@ constexpr int64_t kMostOfGridAxis = 65535;
 constexpr std::string_view kRecurrentText = R"cuda(
 typedef HoneVector<Element, kUnit> Wide;
 typedef HoneVector<float, kUnit> Floats;
-HONE_FUNCTION float hone_sigmoid_of(float x) { return 1.0f / (1.0f + exp(-x)); }
 HONE_FUNCTION float hone_clipped(float x) {
   if (kClip > 0.0f) x = x < -kClip ? -kClip : x > kClip ? kClip : x;
   return x;
@@ -133,8 +132,8 @@ constexpr std::string_view kResetBody = R"cuda(
   hone_products<2>(r, h + of_direction, first, sums);
   if (lane >= kSequences || n >= kBatch) return;
   const HoneGates x = hone_gates(gates, b, direction, hone_time(direction, step, hone_length(lengths, n)), n, unit);
-  hone_update(states)[at] = hone_sigmoid_of(hone_clipped(sums[0] + x.input(0) + x.recurrent_bias(0)));
-  hone_reset(states)[at] = h[at] * hone_sigmoid_of(hone_clipped(sums[1] + x.input(1) + x.recurrent_bias(1)));
+  hone_update(states)[at] = hone_function0(direction, hone_clipped(sums[0] + x.input(0) + x.recurrent_bias(0)));
+  hone_reset(states)[at] = h[at] * hone_function0(direction, hone_clipped(sums[1] + x.input(1) + x.recurrent_bias(1)));
 }
 )cuda";
 
@@ -164,10 +163,10 @@ constexpr std::string_view kLstmCell = R"cuda(
     if (p) p += (hone_i64)direction * 3 * kHidden + unit;
     const float of_input = p ? Form::held(p[0]) : 0.0f, of_output = p ? Form::held(p[kHidden]) : 0.0f,
                 of_forget = p ? Form::held(p[2 * kHidden]) : 0.0f;
-    const float i = hone_sigmoid_of(hone_clipped(sums[0] + of_input * c));
-    const float f = kInputForget ? 1.0f - i : hone_sigmoid_of(hone_clipped(sums[2] + of_forget * c));
-    c = f * c + i * tanh(hone_clipped(sums[3]));
-    next = hone_sigmoid_of(hone_clipped(sums[1] + of_output * c)) * tanh(c);
+    const float i = hone_function0(direction, hone_clipped(sums[0] + of_input * c));
+    const float f = kInputForget ? 1.0f - i : hone_function0(direction, hone_clipped(sums[2] + of_forget * c));
+    c = f * c + i * hone_function1(direction, hone_clipped(sums[3]));
+    next = hone_function0(direction, hone_clipped(sums[1] + of_output * c)) * hone_function2(direction, c);
     hone_c(states)[at] = c;
   }
 )cuda";
@@ -178,9 +177,9 @@ constexpr std::string_view kGruBody = R"cuda(
 )cuda";
 constexpr std::string_view kGruCell = R"cuda(
   if (lasts) {
-    const float update = hone_sigmoid_of(hone_clipped(sums[0] + x.input(0) + x.recurrent_bias(0)));
-    const float reset = hone_sigmoid_of(hone_clipped(sums[1] + x.input(1) + x.recurrent_bias(1)));
-    const float candidate = tanh(hone_clipped(x.input(2) + reset * (sums[2] + x.recurrent_bias(2))));
+    const float update = hone_function0(direction, hone_clipped(sums[0] + x.input(0) + x.recurrent_bias(0)));
+    const float reset = hone_function0(direction, hone_clipped(sums[1] + x.input(1) + x.recurrent_bias(1)));
+    const float candidate = hone_function1(direction, hone_clipped(x.input(2) + reset * (sums[2] + x.recurrent_bias(2))));
     next = (1.0f - update) * candidate + update * next;
   }
 )cuda";
@@ -192,7 +191,7 @@ constexpr std::string_view kGruInTwoBody = R"cuda(
 constexpr std::string_view kGruInTwoCell = R"cuda(
   if (lasts) {
     const float update = hone_update(states)[at];
-    const float candidate = tanh(hone_clipped(sums[0] + x.input(2) + x.recurrent_bias(2)));
+    const float candidate = hone_function1(direction, hone_clipped(sums[0] + x.input(2) + x.recurrent_bias(2)));
     next = (1.0f - update) * candidate + update * next;
   }
 )cuda";
@@ -202,7 +201,7 @@ constexpr std::string_view kRnnBody = R"cuda(
   hone_products<1>(r, h + of_direction, first, sums);
 )cuda";
 constexpr std::string_view kRnnCell = R"cuda(
-  if (lasts) next = tanh(hone_clipped(sums[0] + x.input(0) + x.recurrent_bias(0)));
+  if (lasts) next = hone_function0(direction, hone_clipped(sums[0] + x.input(0) + x.recurrent_bias(0)));
 )cuda";
 
 // A step that a sequence has not leaves zeros and the state.
@@ -230,6 +229,55 @@ std::string step_text(const RecurrentProgram& program) {
   return text;
 }
 
+std::string function_text(const RecurrentFunction& function) {
+  using Kind = RecurrentFunction::Kind;
+  const auto with = [&](std::string_view text) {
+    return fmt::format(fmt::runtime(text),
+                       fmt::arg("a", fmt::format("{:a}f", static_cast<float>(function.alpha))),
+                       fmt::arg("b", fmt::format("{:a}f", static_cast<float>(function.beta))));
+  };
+  switch (function.kind) {
+    case Kind::kSigmoid:
+      return "1.0f / (1.0f + exp(-x))";
+    case Kind::kTanh:
+      return "tanh(x)";
+    case Kind::kRelu:
+      return "x > 0.0f ? x : 0.0f";
+    case Kind::kAffine:
+      return with("{a} * x + {b}");
+    case Kind::kLeakyRelu:
+      return with("x >= 0.0f ? x : {a} * x");
+    case Kind::kThresholdedRelu:
+      return with("x >= {a} ? x : 0.0f");
+    case Kind::kScaledTanh:
+      return with("{a} * tanh({b} * x)");
+    case Kind::kHardSigmoid:
+      return with("hone_gate({a} * x + {b})");
+    case Kind::kElu:
+      return with("x >= 0.0f ? x : {a} * expm1(x)");
+    case Kind::kSoftsign:
+      return "x / (1.0f + fabs(x))";
+    case Kind::kSoftplus:
+      return "(x > 0.0f ? x : 0.0f) + log1p(exp(-fabs(x)))";
+  }
+  return {};
+}
+
+// hone_function0(direction, x) and so on.
+std::string functions_text(const RecurrentProgram& program) {
+  std::string text =
+      "HONE_FUNCTION float hone_gate(float x) { return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x; }\n";
+  const auto count = static_cast<std::size_t>(program.functions_of_direction());
+  for (std::size_t i = 0; i < count; ++i) {
+    text += fmt::format("HONE_FUNCTION float hone_function{}(int direction, float x) {{\n", i);
+    const RecurrentFunction& first = program.functions[i];
+    if (program.reverse.size() > 1 && program.functions[count + i] != first)
+      text += fmt::format("  if (direction == 1) return {};\n", function_text(program.functions[count + i]));
+    text += fmt::format("  return {};\n}}\n", function_text(first));
+  }
+  return text;
+}
+
 int64_t pieces_of(int64_t count, int64_t piece) { return (count + piece - 1) / piece; }
 
 }  // namespace
@@ -243,6 +291,8 @@ Result<RecurrentKernels> generate_recurrent(const RecurrentProgram& program) {
   if (program.time < 1 || program.batch < 1 || program.hidden < 1 || directions < 1 || directions > 2 ||
       program.hidden > kMostExtent || program.batch > kMostOfGridAxis || program.time > kMostExtent)
     return unsupported("recurrent layers of such extents");
+  if (static_cast<int64_t>(program.functions.size()) < directions * program.functions_of_direction())
+    return unsupported("recurrent layers without a function for each gate");
   int64_t unit = 1;
   const auto element = static_cast<int64_t>(dtype_size(program.dtype));
   while (unit * 2 * element <= 16 && program.hidden % (unit * 2) == 0) unit *= 2;
@@ -270,7 +320,7 @@ Result<RecurrentKernels> generate_recurrent(const RecurrentProgram& program) {
                                      : "HoneBf16",
       program.time, state, program.batch, program.hidden, directions, program.gates(), reverse, unit,
       sequences, kUnitsOfBlock, program.batch_first, program.input_forget, static_cast<double>(program.clip));
-  text += std::string(kRecurrentText) + step_text(program);
+  text += functions_text(program) + std::string(kRecurrentText) + step_text(program);
   kernels.source = {.name = "recurrent.cu", .text = std::move(text), .options = {}};
   return kernels;
 }

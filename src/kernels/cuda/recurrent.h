@@ -10,21 +10,25 @@
 #include "cuda/kernel_cache.h"
 
 #include "core/dtype.h"
+#include "core/recurrent_functions.h"
 #include "core/result.h"
 
 namespace hone::kernels::gpu {
 
-// As ONNX defines them, with its default functions.
+// As ONNX defines them.
 struct RecurrentProgram {
   enum class Kind : uint8_t { kLstm, kGru, kRnn };
   Kind kind = Kind::kLstm;
   DType dtype = DType::kF32;  // f32, f16, bf16
   int64_t time = 1, batch = 1, hidden = 1;
   std::vector<bool> reverse = {false};  // one a direction
-  bool batch_first = false;             // of X, Y and states
-  float clip = 0;                       // 0: none
+  // Those of each direction: an LSTM has three, a GRU two, an RNN one.
+  std::vector<RecurrentFunction> functions = {{RecurrentFunction::Kind::kSigmoid}, {}, {}};
+  bool batch_first = false;  // of X, Y and states
+  float clip = 0;            // 0: none
   bool linear_before_reset = false, input_forget = false;
 
+  int64_t functions_of_direction() const { return kind == Kind::kLstm ? 3 : kind == Kind::kGru ? 2 : 1; }
   int64_t gates() const { return kind == Kind::kLstm ? 4 : kind == Kind::kGru ? 3 : 1; }
   // Whether the candidate's product needs the reset state of all units.
   bool in_two() const { return kind == Kind::kGru && !linear_before_reset; }

@@ -1,9 +1,11 @@
 // What object detectors need: RoiAlign (He et al. 2017) and NonMaxSuppression.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/core.h>
 
+#include "kernels/ref/elements.h"
 #include "kernels/ref/parts.h"
 #include "kernels/ref/wide.h"
 
@@ -180,7 +182,8 @@ std::vector<std::size_t> suppress(const std::vector<Box>& boxes, const double* s
   return kept;
 }
 
-Result<std::vector<Tensor>> non_max_suppression(const RefCall& call) {
+// Rows of image, class and box: what NonMaxSuppression returns.
+Result<std::vector<int64_t>> selected_boxes(const RefCall& call) {
   const Tensor& boxes = call.inputs[0];
   const Tensor& scores = call.inputs[1];
   HONE_CHECK(expect_rank(boxes, 3, "boxes"));
@@ -204,8 +207,40 @@ Result<std::vector<Tensor>> non_max_suppression(const RefCall& call) {
       }
     }
   }
-  const auto rows = static_cast<int64_t>(selected.size() / 3);
-  return one(Tensor::i64({rows, 3}, selected));
+  return selected;
+}
+
+Result<std::vector<Tensor>> non_max_suppression(const RefCall& call) {
+  HONE_ASSIGN(const std::vector<int64_t> selected, selected_boxes(call));
+  return one(Tensor::i64({static_cast<int64_t>(selected.size() / 3), 3}, selected));
+}
+
+// The same, with zeros up to as many rows as there can be, and how many are no zeros.
+Result<std::vector<Tensor>> bounded_suppression(const RefCall& call) {
+  HONE_ASSIGN(std::vector<int64_t> selected, selected_boxes(call));
+  const Shape& scores = call.inputs[1].shape();
+  const int64_t most =
+      call.inputs[2].size() > 0 ? std::clamp<int64_t>(call.inputs[2].int_at(0), 0, scores[2]) : 0;
+  const auto found = static_cast<int64_t>(selected.size() / 3);
+  const int64_t rows = scores[0] * scores[1] * most;
+  HONE_CHECK(checked_element_count(Shape{rows, 3}));
+  selected.resize(static_cast<std::size_t>(rows * 3), 0);
+  std::vector<Tensor> outputs = one(Tensor::i64({rows, 3}, selected));
+  outputs.push_back(Tensor::scalar_i64(found));
+  return outputs;
+}
+
+Result<std::vector<Tensor>> first_rows(const RefCall& call) {
+  HONE_CHECK(expect_inputs(call, 2));
+  const Tensor& x = call.inputs[0];
+  const int64_t rows = call.inputs[1].size() == 1 ? call.inputs[1].int_at(0) : -1;
+  if (x.rank() < 1 || rows < 0 || rows > x.shape()[0])
+    return bad_call(call, fmt::format("{} rows of {}", rows, shape_text(x.shape())));
+  Shape shape = x.shape();
+  shape[0] = rows;
+  std::vector<int64_t> source(static_cast<std::size_t>(element_count(shape)));
+  std::iota(source.begin(), source.end(), 0);
+  return one(gather_elements(x, std::move(shape), source));
 }
 
 }  // namespace
@@ -213,6 +248,8 @@ Result<std::vector<Tensor>> non_max_suppression(const RefCall& call) {
 void add_detection_kernels(RefTable& table) {
   table.add("RoiAlign", roi_align);
   table.add("NonMaxSuppression", non_max_suppression);
+  table.add("hone.NonMaxSuppression", bounded_suppression);
+  table.add("hone.FirstRows", first_rows);
 }
 
 }  // namespace hone::kernels::ref

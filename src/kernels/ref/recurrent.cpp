@@ -1,10 +1,10 @@
 // RNN, LSTM and GRU: one cell step at a time, as ONNX's equations have it.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include <fmt/core.h>
 
+#include "core/recurrent_functions.h"
 #include "kernels/ref/matmul.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/wide.h"
@@ -12,70 +12,33 @@
 namespace hone::kernels::ref {
 namespace {
 
-struct Activation {
-  std::string name;  // lower case
-  double alpha = 0;
-  double beta = 0;
-
-  double operator()(double x) const {
-    if (name == "sigmoid") return 1 / (1 + std::exp(-x));
-    if (name == "tanh") return std::tanh(x);
-    if (name == "relu") return x > 0 ? x : 0;
-    if (name == "affine") return alpha * x + beta;
-    if (name == "leakyrelu") return x >= 0 ? x : alpha * x;
-    if (name == "thresholdedrelu") return x >= alpha ? x : 0;
-    if (name == "scaledtanh") return alpha * std::tanh(beta * x);
-    if (name == "hardsigmoid") return std::clamp(alpha * x + beta, 0.0, 1.0);
-    if (name == "elu") return x >= 0 ? x : alpha * (std::exp(x) - 1);
-    if (name == "softsign") return x / (1 + std::abs(x));
-    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));  // softplus
+double apply(const RecurrentFunction& f, double x) {
+  using Kind = RecurrentFunction::Kind;
+  switch (f.kind) {
+    case Kind::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case Kind::kTanh:
+      return std::tanh(x);
+    case Kind::kRelu:
+      return x > 0 ? x : 0;
+    case Kind::kAffine:
+      return f.alpha * x + f.beta;
+    case Kind::kLeakyRelu:
+      return x >= 0 ? x : f.alpha * x;
+    case Kind::kThresholdedRelu:
+      return x >= f.alpha ? x : 0;
+    case Kind::kScaledTanh:
+      return f.alpha * std::tanh(f.beta * x);
+    case Kind::kHardSigmoid:
+      return std::clamp(f.alpha * x + f.beta, 0.0, 1.0);
+    case Kind::kElu:
+      return x >= 0 ? x : f.alpha * (std::exp(x) - 1);
+    case Kind::kSoftsign:
+      return x / (1 + std::abs(x));
+    case Kind::kSoftplus:
+      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
   }
-};
-
-struct ActivationKind {
-  std::string_view name;
-  int parameters;  // 0: none, 1: alpha, 2: alpha and beta
-  double alpha, beta;
-};
-constexpr ActivationKind kActivations[] = {
-    {"sigmoid", 0, 0, 0},      {"tanh", 0, 0, 0},
-    {"relu", 0, 0, 0},         {"affine", 2, 1, 0},
-    {"leakyrelu", 1, 0.01, 0}, {"thresholdedrelu", 1, 1, 0},
-    {"scaledtanh", 2, 1, 1},   {"hardsigmoid", 2, 0.2, 0.5},
-    {"elu", 1, 1, 0},          {"softsign", 0, 0, 0},
-    {"softplus", 0, 0, 0},
-};
-
-// The activations of all directions; alphas and betas go, in order, to those that have such a parameter.
-Result<std::vector<Activation>> read_activations(const RefCall& call, const Strings& defaults,
-                                                 int64_t directions) {
-  Strings names = call.attributes.texts("activations");
-  if (names.empty()) {
-    for (int64_t d = 0; d < directions; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
-  }
-  const std::size_t wanted = defaults.size() * static_cast<std::size_t>(directions);
-  // ONNX's default for RNN lists both directions whatever the direction is.
-  if (names.size() < wanted) {
-    return invalid(
-        fmt::format("attribute activations has {} names where {} are needed", names.size(), wanted));
-  }
-  names.resize(wanted);
-  const Floats alphas = call.attributes.reals("activation_alpha");
-  const Floats betas = call.attributes.reals("activation_beta");
-  std::size_t next_alpha = 0;
-  std::size_t next_beta = 0;
-  std::vector<Activation> out;
-  for (std::string name : names) {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    const auto* kind = std::find_if(std::begin(kActivations), std::end(kActivations),
-                                    [&](const ActivationKind& k) { return k.name == name; });
-    if (kind == std::end(kActivations)) return unsupported(fmt::format("activation '{}' is not known", name));
-    Activation activation{name, kind->alpha, kind->beta};
-    if (kind->parameters > 0 && next_alpha < alphas.size()) activation.alpha = alphas[next_alpha++];
-    if (kind->parameters > 1 && next_beta < betas.size()) activation.beta = betas[next_beta++];
-    out.push_back(std::move(activation));
-  }
-  return out;
+  return 0;
 }
 
 // What the three layers have in common; all sequences as [time, batch, …].
@@ -84,7 +47,7 @@ struct Layer {
   bool batch_first = false;
   double clip = 0;  // 0: none
   bool linear_before_reset = false, input_forget = false;
-  std::vector<Activation> activations;
+  std::vector<RecurrentFunction> activations;
   std::vector<bool> reverse;     // by direction
   std::vector<int64_t> lengths;  // by batch
   Wide x, w, r, bias, peephole;  // bias [directions, 2 * gates * hidden], zeros where absent
@@ -163,7 +126,7 @@ Result<Layer> read_layer(const RefCall& call, int64_t gates, const Strings& defa
   }
   HONE_ASSIGN(layer.h, read_state(call, 5, layer, "initial_h"));
   layer.clip = call.attributes.real("clip", 0);
-  HONE_ASSIGN(layer.activations, read_activations(call, defaults, d));
+  HONE_ASSIGN(layer.activations, read_recurrent_functions(call.attributes, defaults, d));
   return layer;
 }
 
@@ -171,10 +134,11 @@ Result<Layer> read_layer(const RefCall& call, int64_t gates, const Strings& defa
 struct Cell {
   const Layer& layer;
   int64_t direction;
-  const Activation* act;  // this direction's
+  const RecurrentFunction* functions;  // this direction's
 
   Cell(const Layer& l, int64_t d, std::size_t activations)
-      : layer(l), direction(d), act(l.activations.data() + static_cast<std::size_t>(d) * activations) {}
+      : layer(l), direction(d), functions(l.activations.data() + static_cast<std::size_t>(d) * activations) {}
+  double act(int which, double x) const { return apply(functions[which], x); }
 
   const double* w(int64_t gate) const {
     return layer.w.data() + (direction * layer.gates + gate) * layer.hidden * layer.input;
@@ -215,15 +179,15 @@ struct Cell {
 
 void rnn_step(const Cell& cell, const double* x, double* h, double*) {
   const Wide sum = cell.gate(0, x, h);
-  for (std::size_t i = 0; i < sum.size(); ++i) h[i] = cell.act[0](cell.clipped(sum[i]));
+  for (std::size_t i = 0; i < sum.size(); ++i) h[i] = cell.act(0, cell.clipped(sum[i]));
 }
 
 // Gates z, r, h.
 void gru_step(const Cell& cell, const double* x, double* h, double*) {
   Wide z = cell.gate(0, x, h), r = cell.gate(1, x, h);
   for (std::size_t i = 0; i < z.size(); ++i) {
-    z[i] = cell.act[0](cell.clipped(z[i]));
-    r[i] = cell.act[0](cell.clipped(r[i]));
+    z[i] = cell.act(0, cell.clipped(z[i]));
+    r[i] = cell.act(0, cell.clipped(r[i]));
   }
   Wide candidate = cell.input_part(2, x);
   Wide reset(h, h + z.size());
@@ -235,7 +199,7 @@ void gru_step(const Cell& cell, const double* x, double* h, double*) {
     const auto at = static_cast<int64_t>(i);
     const double part = recurrent[i] + cell.rb(2, at);
     candidate[i] += cell.wb(2, at) + (cell.layer.linear_before_reset ? r[i] * part : part);
-    candidate[i] = cell.act[1](cell.clipped(candidate[i]));
+    candidate[i] = cell.act(1, cell.clipped(candidate[i]));
     h[i] = (1 - z[i]) * candidate[i] + z[i] * h[i];
   }
 }
@@ -250,12 +214,12 @@ void lstm_step(const Cell& cell, const double* x, double* h, double* c) {
     return layer.peephole[static_cast<std::size_t>((cell.direction * 3 + which) * layer.hidden) + i];
   };
   for (std::size_t k = 0; k < input.size(); ++k) {
-    const double i = cell.act[0](cell.clipped(input[k] + peephole(0, k) * c[k]));
+    const double i = cell.act(0, cell.clipped(input[k] + peephole(0, k) * c[k]));
     const double f =
-        layer.input_forget ? 1 - i : cell.act[0](cell.clipped(forget[k] + peephole(2, k) * c[k]));
-    c[k] = f * c[k] + i * cell.act[1](cell.clipped(candidate[k]));
-    const double o = cell.act[0](cell.clipped(output[k] + peephole(1, k) * c[k]));
-    h[k] = o * cell.act[2](c[k]);
+        layer.input_forget ? 1 - i : cell.act(0, cell.clipped(forget[k] + peephole(2, k) * c[k]));
+    c[k] = f * c[k] + i * cell.act(1, cell.clipped(candidate[k]));
+    const double o = cell.act(0, cell.clipped(output[k] + peephole(1, k) * c[k]));
+    h[k] = o * cell.act(2, c[k]);
   }
 }
 

@@ -82,6 +82,18 @@ TEST(RefNonMaxSuppression, KeepsTheBestOfOverlappingBoxes) {
   expect_values(run("NonMaxSuppression", {boxes, scores}), 0, {0, 3}, {});
 }
 
+TEST(RefNonMaxSuppression, HasABoundedFormOfWhichTheFirstRowsAreTheBoxes) {
+  const Tensor boxes = floats({1, 3, 4}, {0, 0, 1, 1, 0, 0.1F, 1, 1.1F, 0, 10, 1, 11});
+  const Tensor scores = floats({1, 1, 3}, {0.8F, 0.9F, 0.7F});
+  const auto y =
+      run("hone.NonMaxSuppression", {boxes, scores, Tensor::scalar_i64(9), Tensor::scalar_f32(0.5F)}, {}, 2);
+  expect_values(y, 0, {3, 3}, {0, 0, 1, 0, 0, 2, 0, 0, 0});
+  expect_values(y, 1, {}, {2});
+  expect_values(run("hone.FirstRows", *y), 0, {2, 3}, {0, 0, 1, 0, 0, 2});
+  EXPECT_FALSE(run("hone.FirstRows", {boxes, Tensor::scalar_i64(2)}).ok());
+  EXPECT_FALSE(run("hone.FirstRows", {boxes, Tensor::scalar_i64(-1)}).ok());
+}
+
 TEST(RefSignal, TransformInvertsItself) {
   const Tensor x = floats({1, 5, 1}, {1, -2, 3, 0.5F, 4});
   const Attributes onesided{{"onesided", int64_t{1}}};

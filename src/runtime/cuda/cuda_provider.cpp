@@ -130,10 +130,16 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
   if (node.has_output(0)) {
     if (kernels_.cache != nullptr) {
       cuda_kernels::lower_pointwise(context, kernels_, found);
+      cuda_kernels::lower_quantize(context, kernels_, found);
+      cuda_kernels::lower_integer_product(context, kernels_, found);
       cuda_kernels::lower_rows(context, kernels_, found);
       cuda_kernels::lower_copies(context, kernels_, found);
       cuda_kernels::lower_gather(context, kernels_, found);
+      cuda_kernels::lower_scatter_reduce(context, kernels_, found);
       cuda_kernels::lower_reduction(context, kernels_, found);
+      cuda_kernels::lower_suppression(context, kernels_, found);
+      cuda_kernels::lower_einsum(context, kernels_, found);
+      cuda_kernels::lower_choice(context, kernels_, found);
       cuda_kernels::lower_pad(context, kernels_, found);
       cuda_kernels::lower_pooling(context, kernels_, found);
       cuda_kernels::lower_resize(context, kernels_, found);

@@ -39,8 +39,19 @@ void lower_pointwise(const LowerContext& context, const GpuKernels& kernels, std
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_copies(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// Scatters that add, multiply or compare.
+void lower_scatter_reduce(const LowerContext& context, const GpuKernels& kernels,
+                          std::vector<Candidate>& found);
 void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// Trilu, OneHot, TensorScatter, ReverseSequence.
+void lower_choice(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_einsum(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// Where no pointwise program has been found; products and convolutions of 8-bit integers.
+void lower_quantize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_integer_product(const LowerContext& context, const GpuKernels& kernels,
+                           std::vector<Candidate>& found);
+void lower_suppression(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // Pad, and softmax along an axis that is not the innermost.
 void lower_pad(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
@@ -51,7 +62,6 @@ void lower_of_training(const LowerContext& context, const GpuKernels& kernels, s
 void lower_optimizer(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_square_sum(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_loss(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
-void lower_scatter_add(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_batch_norm(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& kernels,
                                std::vector<Candidate>& found);

@@ -30,37 +30,58 @@ std::optional<GpuLaunches> gather_launches(const NodeGather& gather) {
   return launches;
 }
 
-// The data are copied, then what updates have claimed is written over the copy.
-std::optional<GpuLaunches> scatter_launches(const LowerContext& context, const NodeGather& scatter) {
+std::optional<GpuLaunch> copy_of_data(const LowerContext& context) {
   const Shape flat{element_count(context.out_shape())};
   const std::size_t size = dtype_size(context.in(0).dtype);
   auto copy = gpu::generate_strided_copies(std::array{hone::kernels::expand_copy(size, flat, flat)});
-  auto generated = gpu::generate_scatter(scatter);
-  if (!copy.ok() || !generated.ok()) return std::nullopt;
+  if (!copy.ok()) return std::nullopt;
   const auto copying = line_of_blocks(copy->blocks, gpu::kCopyBlock);
+  if (!copying) return std::nullopt;
+  return GpuLaunch{
+      std::move(copy->source), gpu::kStridedCopyEntry, *copying, {input_parameter(0), output_parameter(0)}};
+}
+
+// The data are copied, then what updates have claimed is written over the copy.
+std::optional<GpuLaunches> scatter_launches(const LowerContext& context, const NodeGather& scatter) {
+  auto copy = copy_of_data(context);
+  auto generated = gpu::generate_scatter(scatter);
+  if (!copy || !generated.ok()) return std::nullopt;
   const auto clearing = line_of_blocks(generated->clear_blocks, gpu::kGatherBlock);
   const auto claiming = line_of_blocks(generated->claim_blocks, gpu::kGatherBlock);
   const auto writing = line_of_blocks(generated->scatter_blocks, gpu::kGatherBlock);
-  if (!copying || !clearing || !claiming || !writing) return std::nullopt;
+  if (!clearing || !claiming || !writing) return std::nullopt;
   GpuLaunches launches{.implementation = "hone scatter (CUDA)"};
   launches.scratch_bytes = static_cast<std::size_t>(generated->places) * sizeof(int32_t);
-  launches.launches = {
-      {std::move(copy->source), gpu::kStridedCopyEntry, *copying, {input_parameter(0), output_parameter(0)}},
-      {generated->source, gpu::kClearClaimsEntry, *clearing, {kClaims}},
-      {generated->source,
-       gpu::kClaimEntry,
-       *claiming,
-       {input_parameter(1), kClaims, kFaultAddress, kIndexFault}},
-      {generated->source,
-       gpu::kScatterEntry,
-       *writing,
-       {input_parameter(2), input_parameter(1), kClaims, output_parameter(0)}}};
+  launches.launches = {*std::move(copy),
+                       {generated->source, gpu::kClearClaimsEntry, *clearing, {kClaims}},
+                       {generated->source,
+                        gpu::kClaimEntry,
+                        *claiming,
+                        {input_parameter(1), kClaims, kFaultAddress, kIndexFault}},
+                       {generated->source,
+                        gpu::kScatterEntry,
+                        *writing,
+                        {input_parameter(2), input_parameter(1), kClaims, output_parameter(0)}}};
   return launches;
+}
+
+// A scatter, by whatever reduction, of nothing.
+bool scatters_nothing(const LowerContext& context) {
+  return context.node.op.starts_with("Scatter") && element_count(context.in_shape(2)) == 0 &&
+         dtype_size(context.in(0).dtype) > 0 && element_count(context.out_shape()) > 0 &&
+         context.in(0).layout == Layout::kPlain && context.out().layout == Layout::kPlain;
 }
 
 }  // namespace
 
 void lower_gather(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
+  if (scatters_nothing(context)) {
+    auto copy = copy_of_data(context);
+    if (!copy) return;
+    GpuLaunches launches{.implementation = "hone copy (CUDA)", .unread = {1, 2}};
+    launches.launches.push_back(*std::move(copy));
+    return offer_launches(kernels, "hone copy", std::move(launches), found);
+  }
   const auto gather = gather_of_node(context);
   if (!gather) return;
   const bool scatter = context.node.op.starts_with("Scatter");

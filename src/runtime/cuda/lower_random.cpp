@@ -1,4 +1,5 @@
-// hone.Dropout, hone.Bernoulli and hone.RandomUniform: a generated kernel (kernels/cuda/random.h).
+// hone.Dropout, hone.Bernoulli, hone.RandomUniform, hone.RandomNormal and hone.Multinomial: generated kernels
+// (kernels/cuda/random.h).
 #include "kernels/cuda/random.h"
 #include "runtime/cuda/gpu_launches.h"
 
@@ -57,11 +58,12 @@ std::optional<RandomNode> random_node(const LowerContext& context) {
     random.program.in = context.in(0).dtype;
     random.parameters = {input_parameter(0), input_parameter(1),  input_parameter(2), kNoRandomOperand,
                          kNoRandomOperand,   output_parameter(0), kNoRandomOperand};
-  } else if (node.op == "hone.RandomUniform") {
+  } else if (node.op == "hone.RandomUniform" || node.op == "hone.RandomNormal") {
     stream = 0;
-    random.program.function = gpu::RandomFunction::kUniform;
-    random.program.low = static_cast<double>(node.attributes.real("low", 0));
-    random.program.high = static_cast<double>(node.attributes.real("high", 1));
+    const bool normal = node.op == "hone.RandomNormal";
+    random.program.function = normal ? gpu::RandomFunction::kNormal : gpu::RandomFunction::kUniform;
+    random.program.low = static_cast<double>(node.attributes.real(normal ? "mean" : "low", 0));
+    random.program.high = static_cast<double>(node.attributes.real(normal ? "scale" : "high", 1));
     if (context.has(2)) random.unread.push_back(2);
     random.parameters = {kNoRandomOperand, input_parameter(0),  input_parameter(1), kNoRandomOperand,
                          kNoRandomOperand, output_parameter(0), kNoRandomOperand};
@@ -75,10 +77,33 @@ std::optional<RandomNode> random_node(const LowerContext& context) {
   return random;
 }
 
+void offer_multinomial(const LowerContext& context, const GpuKernels& kernels,
+                       std::vector<Candidate>& found) {
+  const Shape weights = context.in_shape(0);
+  if (weights.size() != 2 || context.in(0).layout != Layout::kPlain ||
+      !is_one_number(context, 1, DType::kI64) || !is_one_number(context, 2, DType::kI64))
+    return;
+  auto source = gpu::generate_multinomial({.in = context.in(0).dtype,
+                                           .out = context.out().dtype,
+                                           .rows = weights[0],
+                                           .classes = weights[1],
+                                           .samples = context.out_shape()[1]});
+  const auto shape = line_of_blocks(weights[0], gpu::kRandomBlock);
+  if (!source.ok() || !shape) return;
+  GpuLaunches launches{.implementation = "hone multinomial (CUDA)"};
+  launches.launches.push_back(
+      {*std::move(source),
+       gpu::kMultinomialEntry,
+       *shape,
+       {input_parameter(0), input_parameter(1), input_parameter(2), output_parameter(0)}});
+  offer_launches(kernels, "hone multinomial", std::move(launches), found);
+}
+
 }  // namespace
 
 void lower_random(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
   if (context.out().layout != Layout::kPlain) return;
+  if (context.node.op == "hone.Multinomial") return offer_multinomial(context, kernels, found);
   auto random = random_node(context);
   if (!random) return;
   auto generated = gpu::generate_random(random->program);
@@ -86,7 +111,7 @@ void lower_random(const LowerContext& context, const GpuKernels& kernels, std::v
   const auto shape = line_of_blocks(generated->blocks, gpu::kRandomBlock);
   if (!shape) return;
   GpuLaunches launches{.implementation = "hone random (CUDA)", .unread = std::move(random->unread)};
-  if (random->program.function != gpu::RandomFunction::kUniform && random->program.in == random->program.out)
+  if (random->parameters[0].kind == GpuParameter::Kind::kInput && random->program.in == random->program.out)
     launches.in_place = 0;
   launches.launches.push_back(
       {std::move(generated->source), gpu::kRandomEntry, *shape, std::move(random->parameters)});

@@ -131,16 +131,9 @@ class GpuRecurrent : public Kernel {
   cuda::FunctionHandle begin_ = nullptr, reset_ = nullptr;  // of the same module; `reset` where in_two()
 };
 
-// Only the default functions have kernels.
-bool has_default_functions(const Attributes& attributes, Program::Kind kind) {
-  const Strings defaults = kind == Program::Kind::kLstm  ? Strings{"Sigmoid", "Tanh", "Tanh"}
-                           : kind == Program::Kind::kGru ? Strings{"Sigmoid", "Tanh"}
-                                                         : Strings{"Tanh"};
-  const Strings named = attributes.texts("activations");
-  for (std::size_t i = 0; i < named.size(); ++i) {
-    if (named[i] != defaults[i % defaults.size()]) return false;
-  }
-  return true;
+Strings default_functions(Program::Kind kind) {
+  if (kind == Program::Kind::kLstm) return {"Sigmoid", "Tanh", "Tanh"};
+  return kind == Program::Kind::kGru ? Strings{"Sigmoid", "Tanh"} : Strings{"Tanh"};
 }
 
 std::optional<Program> recurrent_program(const LowerContext& context) {
@@ -155,7 +148,6 @@ std::optional<Program> recurrent_program(const LowerContext& context) {
     const DType wanted = i == kLengths ? DType::kI32 : program.dtype;
     if (context.in(i).dtype != wanted || context.in(i).layout != Layout::kPlain) return std::nullopt;
   }
-  if (!has_default_functions(attributes, program.kind)) return std::nullopt;
   const Shape x = context.in_shape(kX);
   program.batch_first = attributes.integer("layout", 0) != 0;
   program.time = x[program.batch_first ? 1 : 0];
@@ -167,6 +159,10 @@ std::optional<Program> recurrent_program(const LowerContext& context) {
   const std::string direction = attributes.text("direction", "forward");
   program.reverse = direction == "bidirectional" ? std::vector<bool>{false, true}
                                                  : std::vector<bool>{direction == "reverse"};
+  auto functions = read_recurrent_functions(attributes, default_functions(program.kind),
+                                            static_cast<int64_t>(program.reverse.size()));
+  if (!functions.ok()) return std::nullopt;
+  program.functions = *std::move(functions);
   return program;
 }
 

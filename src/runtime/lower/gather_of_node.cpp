@@ -1,5 +1,7 @@
 #include "runtime/lower/gather_of_node.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace hone::runtime {
@@ -30,6 +32,10 @@ std::optional<NodeGather> gather_of_elements(const LowerContext& context, std::s
   if (!axis.ok()) return std::nullopt;
   desc.axis = *axis;
   desc.index_type = context.in(1).dtype;
+  if (desc.index_shape.size() != desc.data_shape.size()) return std::nullopt;
+  for (std::size_t i = 0; i < desc.data_shape.size(); ++i) {
+    if (static_cast<int64_t>(i) != desc.axis && desc.index_shape[i] > desc.data_shape[i]) return std::nullopt;
+  }
   return desc;
 }
 
@@ -39,6 +45,8 @@ std::optional<NodeGather> gather_of_tuples(const LowerContext& context, std::siz
   const auto batch = static_cast<std::size_t>(scatter ? 0 : context.node.attributes.integer("batch_dims", 0));
   const auto depth = static_cast<std::size_t>(indices.back());
   if (batch + depth > data.size() || batch >= indices.size()) return std::nullopt;
+  if (!std::equal(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(batch), indices.begin()))
+    return std::nullopt;
   kernels::GatherNDDesc desc;
   desc.element_size = size;
   desc.batch = element_count(std::span(data).first(batch));
@@ -48,6 +56,14 @@ std::optional<NodeGather> gather_of_tuples(const LowerContext& context, std::siz
   desc.slice = element_count(std::span(data).subspan(batch + depth));
   desc.index_type = context.in(1).dtype;
   return desc;
+}
+
+// Shapes that inference lets through and the reference refuses: kernels would read beyond their ends.
+bool updates_fit(const LowerContext& context, const NodeGather& scatter) {
+  const Shape updates = context.in_shape(2);
+  if (const auto* const tuples = std::get_if<kernels::GatherNDDesc>(&scatter))
+    return element_count(updates) == tuples->tuples * tuples->slice;
+  return updates == context.in_shape(1);
 }
 
 }  // namespace
@@ -66,7 +82,10 @@ std::optional<NodeGather> gather_of_node(const LowerContext& context, std::strin
     return std::nullopt;
   const bool scatter = node.op.starts_with("Scatter");
   if (scatter && node.attributes.text("reduction", "none") != reduction) return std::nullopt;
-  return elements ? gather_of_elements(context, size) : gather_of_tuples(context, size, scatter);
+  if (scatter && context.in(2).layout != Layout::kPlain) return std::nullopt;
+  auto gather = elements ? gather_of_elements(context, size) : gather_of_tuples(context, size, scatter);
+  if (gather && scatter && !updates_fit(context, *gather)) return std::nullopt;
+  return gather;
 }
 
 std::string index_error(const LowerContext& context) {

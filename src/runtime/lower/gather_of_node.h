@@ -14,7 +14,7 @@ namespace hone::runtime {
 using NodeGather = std::variant<kernels::GatherDesc, kernels::ElementsDesc, kernels::GatherNDDesc>;
 
 // Of Gather, GatherElements, GatherND, and of ScatterElements and ScatterND that reduce nothing, or as `reduction` says;
-// nullopt for other operators, for elements of no size, and where nothing is read or written.
+// nullopt for other operators, for elements of no size, where nothing is read or written, and where shapes do not fit.
 std::optional<NodeGather> gather_of_node(const LowerContext& context, std::string_view reduction = "none");
 
 // What is wrong where an index is out of range.

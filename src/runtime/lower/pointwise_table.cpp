@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/onnx_dtype.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -72,18 +74,28 @@ bool shifts(const PointwiseCall& c) {
   return c.scalars[2] == nullptr || c.scalars[2]->at(0) != 0;
 }
 
-bool quantises_plainly(const PointwiseCall& c) {
-  const Attributes& a = c.node.attributes;
-  return a.integer("block_size", 0) == 0 && !a.has("precision");
+bool quantises_in_blocks(const PointwiseCall& c) { return c.node.attributes.integer("block_size", 0) != 0; }
+
+// The type that a quotient by the scale, operand 1, is rounded to: by itself the scale's.
+DType quotient_type(const PointwiseCall& c) {
+  if (const int64_t precision = c.node.attributes.integer("precision", 0); precision != 0)
+    return dtype_from_onnx(precision).value_or(DType::kUndefined);
+  if (c.scalars[1] != nullptr) return c.scalars[1]->dtype();
+  const auto& scale = c.program.instructions[static_cast<std::size_t>(c.operands[1])];
+  return scale.op == P::kInput ? c.program.inputs[static_cast<std::size_t>(scale.a)].dtype : scale.dtype;
 }
 
 // round(x / scale) + zero point, within the type's range. What is left is a whole number held as f32: storing
 // it converts it, and a DequantizeLinear in the same group takes it as it is.
 int add_quantize(const PointwiseCall& c) {
-  if (!quantises_plainly(c) || !is_integer(c.result) ||
+  if (quantises_in_blocks(c) || !is_integer(c.result) ||
       (dtype_bits(c.result) != 8 && dtype_bits(c.result) != 16))
     return -1;
-  int value = c.program.apply(P::kRound, c.program.apply(P::kDiv, c.operands[0], c.operands[1]));
+  const DType type = quotient_type(c);
+  if (kernels::compute_type(type) != DType::kF32) return -1;
+  const auto rounded = [&](int value) { return type == DType::kF32 ? value : c.program.cast(value, type); };
+  const int quotient = rounded(c.program.apply(P::kDiv, rounded(in_f32(c, 0)), rounded(c.operands[1])));
+  int value = c.program.apply(P::kRound, quotient);
   if (shifts(c)) value = c.program.apply(P::kAdd, value, in_f32(c, 2));
   const int bits = dtype_bits(c.result);
   const float count = static_cast<float>(1 << bits);
@@ -93,7 +105,7 @@ int add_quantize(const PointwiseCall& c) {
 
 // (x - zero point) * scale.
 int add_dequantize(const PointwiseCall& c) {
-  if (!quantises_plainly(c) || c.result != DType::kF32) return -1;
+  if (quantises_in_blocks(c) || kernels::compute_type(c.result) != DType::kF32) return -1;
   int value = in_f32(c, 0);
   if (shifts(c)) value = c.program.apply(P::kSub, value, in_f32(c, 2));
   return c.program.apply(P::kMul, value, c.operands[1]);

@@ -1,9 +1,9 @@
-// ScatterElements and ScatterND that add: generated kernels (kernels/cuda/scatter_add.h), the same sums in the same order every
-// time. An index out of range is an error of the run, told by the plan's fault word.
+// ScatterElements and ScatterND that add, multiply or compare: generated kernels (kernels/cuda/scatter_reduce.h), the same
+// numbers in the same order every time. An index out of range is an error of the run, told by the plan's fault word.
 #include <algorithm>
 #include <array>
 
-#include "kernels/cuda/scatter_add.h"
+#include "kernels/cuda/scatter_reduce.h"
 #include "kernels/cuda/strided_copy.h"
 #include "runtime/cuda/gpu_launches.h"
 #include "runtime/lower/gather_of_node.h"
@@ -17,6 +17,7 @@ constexpr std::size_t kScatteredData = 0, kScatteredIndices = 1, kScatteredUpdat
 
 // The gradient of a gather adds to nothing.
 bool adds_to_zeros(const LowerContext& context) {
+  if (context.node.attributes.text("reduction", "none") != "add") return false;
   const Tensor* const data = context.constant(kScatteredData);
   if (data == nullptr) return false;
   const auto* const bytes = static_cast<const unsigned char*>(data->data());
@@ -24,7 +25,8 @@ bool adds_to_zeros(const LowerContext& context) {
 }
 
 // Where the result begins: a copy of the data, or zeros without reading them.
-bool begin_sums(const LowerContext& context, const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
+bool begin_results(const LowerContext& context, const gpu::ScatterReduceKernels& kernels,
+                   GpuLaunches& launches) {
   if (adds_to_zeros(context)) {
     const auto zeroing = line_of_blocks(kernels.zero_blocks, gpu::kGatherBlock);
     if (!zeroing) return false;
@@ -48,7 +50,7 @@ bool begin_sums(const LowerContext& context, const gpu::ScatterAddKernels& kerne
 constexpr GpuParameter kScatterKeys{GpuParameter::Kind::kScratch, 0};
 GpuParameter integer_parameter(int64_t number) { return {GpuParameter::Kind::kInteger, number}; }
 
-bool sort_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
+bool sort_updates(const gpu::ScatterReduceKernels& kernels, GpuLaunches& launches) {
   const auto keys = line_of_blocks(kernels.key_blocks, gpu::kGatherBlock);
   const auto tiles = line_of_blocks(kernels.sorted / kernels.tile, static_cast<int>(kernels.tile / 2));
   const auto steps = line_of_blocks(kernels.step_blocks, gpu::kGatherBlock);
@@ -73,7 +75,7 @@ bool sort_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) 
   return true;
 }
 
-bool add_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
+bool combine_updates(const gpu::ScatterReduceKernels& kernels, GpuLaunches& launches) {
   auto shape = line_of_blocks(kernels.piece_blocks_x, kernels.piece_threads_x);
   if (!shape) return false;
   shape->grid[1] = static_cast<unsigned>(kernels.piece_blocks_y);
@@ -81,7 +83,7 @@ bool add_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
   const GpuParameter partial{GpuParameter::Kind::kScratch, kernels.sorted * 8};
   launches.launches.push_back(
       {kernels.source,
-       gpu::kAddPiecesEntry,
+       gpu::kCombinePiecesEntry,
        *shape,
        {input_parameter(kScatteredUpdates), kScatterKeys, output_parameter(0), partial}});
   launches.launches.push_back(
@@ -89,22 +91,34 @@ bool add_updates(const gpu::ScatterAddKernels& kernels, GpuLaunches& launches) {
   return true;
 }
 
+std::optional<gpu::ScatterReduction> reduction_of(const LowerContext& context) {
+  const std::string reduction = context.node.attributes.text("reduction", "none");
+  if (reduction == "add") return gpu::ScatterReduction::kAdd;
+  if (reduction == "mul") return gpu::ScatterReduction::kMultiply;
+  if (reduction == "min") return gpu::ScatterReduction::kMin;
+  if (reduction == "max") return gpu::ScatterReduction::kMax;
+  return std::nullopt;
+}
+
 }  // namespace
 
-void lower_scatter_add(const LowerContext& context, const GpuKernels& kernels,
-                       std::vector<Candidate>& found) {
+void lower_scatter_reduce(const LowerContext& context, const GpuKernels& kernels,
+                          std::vector<Candidate>& found) {
   if (!context.node.op.starts_with("Scatter")) return;
-  const auto scatter = gather_of_node(context, "add");
+  const auto reduction = reduction_of(context);
+  if (!reduction) return;
+  const auto scatter = gather_of_node(context, context.node.attributes.text("reduction", "none"));
   if (!scatter) return;
-  auto generated = gpu::generate_scatter_add(*scatter, context.in(kScatteredData).dtype);
+  auto generated = gpu::generate_scatter_reduce(*scatter, context.in(kScatteredData).dtype, *reduction);
   if (!generated.ok()) return;
-  GpuLaunches launches{.implementation = "hone scatter-add (CUDA)"};
+  const bool adds = *reduction == gpu::ScatterReduction::kAdd;
+  GpuLaunches launches{.implementation = adds ? "hone scatter-add (CUDA)" : "hone scatter-reduce (CUDA)"};
   launches.scratch_bytes = static_cast<std::size_t>(generated->sorted) * 8 + generated->partial_bytes;
   launches.fault = index_error(context);
-  if (!begin_sums(context, *generated, launches) || !sort_updates(*generated, launches) ||
-      !add_updates(*generated, launches))
+  if (!begin_results(context, *generated, launches) || !sort_updates(*generated, launches) ||
+      !combine_updates(*generated, launches))
     return;
-  offer_launches(kernels, "hone scatter-add", std::move(launches), found);
+  offer_launches(kernels, adds ? "hone scatter-add" : "hone scatter-reduce", std::move(launches), found);
 }
 
 }  // namespace hone::runtime::cuda_kernels

@@ -1,6 +1,6 @@
-// Scatters that add, as the gradients of gathers are (an embedding's above all): in an order that depends on indices and
-// shapes alone, without floating-point atomics. The updates' numbers are sorted by the places that they go to; what goes to one
-// place is added in the order of the updates, in pieces that a second kernel joins.
+// Scatters that add, as the gradients of gathers are (an embedding's above all), multiply or compare: in an order that depends
+// on indices and shapes alone, without floating-point atomics. The updates' numbers are sorted by the places that they go to;
+// what goes to one place is combined in the order of the updates, in pieces that a second kernel joins.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ inline constexpr const char* kScatterKeysEntry = "hone_keys";  // indices, keys,
 inline constexpr const char* kSortTilesEntry = "hone_sort_tiles";    // keys
 inline constexpr const char* kSortStepEntry = "hone_sort_step";      // keys, distance, run (int64_t)
 inline constexpr const char* kMergeTilesEntry = "hone_merge_tiles";  // keys, run (int64_t)
-inline constexpr const char* kAddPiecesEntry = "hone_add_pieces";    // updates, keys, result, partial sums
-inline constexpr const char* kJoinPiecesEntry = "hone_join_pieces";  // keys, partial sums, result
+inline constexpr const char* kCombinePiecesEntry =
+    "hone_combine_pieces";                                           // updates, keys, result, partial results
+inline constexpr const char* kJoinPiecesEntry = "hone_join_pieces";  // keys, partial results, result
 inline constexpr const char* kZeroEntry = "hone_zero";               // result
 
 // All of one source, launched in this order behind a copy of the data or hone_zero: keys; tiles; for each run = 2·tile,
 // 4·tile, … up to `sorted` the steps of distance run/2, …, tile and then the merge; pieces; join.
-struct ScatterAddKernels {
+struct ScatterReduceKernels {
   cuda::KernelSource source;
   int64_t sorted = 0;  // keys of 8 bytes: a power of two
   int64_t tile = 0;    // keys that one block of tile / 2 threads sorts
@@ -33,7 +34,11 @@ struct ScatterAddKernels {
   int piece_threads_x = 0, piece_threads_y = 0;
 };
 
-// Of elements of f32, f16 and bf16, which are added in f32.
-Result<ScatterAddKernels> generate_scatter_add(const GatherForm& form, DType dtype);
+enum class ScatterReduction : uint8_t { kAdd, kMultiply, kMin, kMax };
+
+// Of any number (element_form.h). Floats are added in f32 (f64 in f64) and multiplied in f64, as factors may leave the range
+// that their product is in; a NaN is smaller and larger than everything.
+Result<ScatterReduceKernels> generate_scatter_reduce(const GatherForm& form, DType dtype,
+                                                     ScatterReduction reduction);
 
 }  // namespace hone::kernels::gpu
