@@ -1,6 +1,7 @@
 // Training in narrow types: it learns what f32 learns, and a step whose scaled gradients overflow changes nothing.
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <map>
 
@@ -28,8 +29,8 @@ T had(Result<T> result) {
 }
 
 // A recipe's session on a device that takes f16 and bf16, with its batches.
-struct NarrowRun {
-  explicit NarrowRun(const std::vector<std::string>& overrides) : recipe(tiny_digits(overrides)) {
+struct RunOfRecipe {
+  explicit RunOfRecipe(model::Recipe of) : recipe(std::move(of)) {
     data = had(lab::open_data(recipe.data));
     batches = had(lab::training_batches(data, recipe));
     program.emplace(
@@ -68,6 +69,10 @@ struct NarrowRun {
   std::unique_ptr<data::Loader> batches;
   std::optional<lab::TrainingProgram> program;
   std::unique_ptr<lab::Session> session;
+};
+
+struct NarrowRun : RunOfRecipe {
+  explicit NarrowRun(const std::vector<std::string>& overrides) : RunOfRecipe(tiny_digits(overrides)) {}
 };
 
 std::vector<double> losses(const std::string& precision, int steps) {
@@ -146,6 +151,42 @@ TEST(Precision, TheScaleChangesNoGradient) {
     const bool is_gradient = name.starts_with("adam.m.") && tensor.rank() >= 2;
     EXPECT_LT(is_gradient ? std::sqrt(difference) : 0, 0.05 * std::sqrt(size) + 1e-30) << name;
   }
+}
+
+// The gradients of a step, as AdamW's first moment keeps a tenth of them, weights one behind the other.
+std::vector<double> gradients(const std::filesystem::path& text, const std::string& precision, int parts) {
+  RunOfRecipe run(tiny_gpt2(text.string(), {"train.batch=32", "train.precision=" + precision,
+                                            "train.accumulate=" + std::to_string(parts)}));
+  run.step();
+  std::vector<double> all;
+  for (const auto& [name, tensor] : run.states())
+    if (name.starts_with("adam.m."))
+      for (const double value : tensor.to_doubles()) all.push_back(value);
+  return all;
+}
+
+double gradient_error(const std::vector<double>& found, const std::vector<double>& truth) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    difference += std::pow(found.at(i) - truth[i], 2);
+    size += std::pow(truth[i], 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+// Micro-batches are added in f32: in bf16 the sum of 32 would be off twice as far.
+TEST(Precision, GradientsOfMicroBatchesAreAsNearAsThoseOfOneBatch) {
+  const testing_support::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + i * i % 23);
+  std::ofstream(folder / "t.txt") << text;
+  // f32 is a thousand times as near to f64 as bf16 is, however it is cut.
+  const std::vector<double> truth = gradients(folder / "t.txt", "f32", 1);
+  EXPECT_LT(gradient_error(gradients(folder / "t.txt", "f32", 32), truth), 1e-6);
+  const double one = gradient_error(gradients(folder / "t.txt", "bf16", 1), truth);
+  EXPECT_GT(one, 1e-3);
+  for (const int parts : {2, 8, 32})
+    EXPECT_LT(gradient_error(gradients(folder / "t.txt", "bf16", parts), truth), 1.25 * one) << parts;
 }
 
 // --- hone train ---

@@ -222,11 +222,12 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   const ValueId judged =
       options_.scale_loss ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled") : loss;
   HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, judged, xs));
+  end_part(StepPart::kBackward);
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     ValueId& sum = trained_[i].gradient;
     sum = sum.valid() ? builder_.add("Add", {sum, gradients[i]}, {}, "micro.gradient") : gradients[i];
   }
-  end_part(StepPart::kBackward);
+  end_part(StepPart::kAccumulation);
   loss_ = loss_.valid() ? builder_.add("Add", {loss_, loss}, {}, "micro.loss") : loss;
   end_part(StepPart::kLoss);
   for (const StatePair& pair : micro_.states())
