@@ -11,14 +11,17 @@
 
 namespace hone {
 
-// The bits of the elements of one parameter in one update: 16 for each, the upper half of word e % 4 of block e / 4.
+// The bits of the elements of one parameter in one update: 16 for each, half e % 8 of block e / 8, the lower half of a word
+// before the upper.
 class RoundingBits {
  public:
   RoundingBits(uint64_t seed, int64_t parameter, int64_t updates)
       : philox_(seed, stream(parameter, updates)) {}
 
   uint32_t of(int64_t element) const {
-    return philox_.block(static_cast<uint64_t>(element) / 4)[static_cast<std::size_t>(element % 4)] >> 16;
+    const auto block = philox_.block(static_cast<uint64_t>(element) / 8);
+    const auto half = static_cast<std::size_t>(element % 8);
+    return block[half / 2] >> (half % 2 * 16) & 0xffff;
   }
 
   // Of the generator: no stream 0, which dropout draws from. Parameters up to 2^23, updates up to 2^40.

@@ -28,11 +28,12 @@ struct HoneTensors {
 )cuda";
 
 // Parameters of bf16 are rounded stochastically: core/stochastic_rounding.h says by which bits. Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3" (SC11): the block of four words of four elements.
+// numbers: as easy as 1, 2, 3" (SC11): the bits of four elements are half a block.
 constexpr std::string_view kRoundingText = R"cuda(
 typedef unsigned long long HoneWord;
-struct HoneWords { unsigned at[4]; };
-HONE_FUNCTION HoneWords hone_words(HoneWord seed, HoneWord stream, HoneWord index) {
+struct HoneHalves { unsigned at[4]; };
+HONE_FUNCTION HoneHalves hone_halves(HoneWord seed, HoneWord stream, HoneWord element) {
+  const HoneWord index = element / 8;
   unsigned c0 = (unsigned)index, c1 = (unsigned)(index >> 32), c2 = (unsigned)stream, c3 = (unsigned)(stream >> 32);
   unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
 #pragma unroll
@@ -45,23 +46,24 @@ HONE_FUNCTION HoneWords hone_words(HoneWord seed, HoneWord stream, HoneWord inde
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
-  HoneWords words;
-  words.at[0] = c0;
-  words.at[1] = c1;
-  words.at[2] = c2;
-  words.at[3] = c3;
-  return words;
+  const unsigned first = element % 8 == 0 ? c0 : c2, second = element % 8 == 0 ? c1 : c3;
+  HoneHalves halves;
+  halves.at[0] = first & 0xffffu;
+  halves.at[1] = first >> 16;
+  halves.at[2] = second & 0xffffu;
+  halves.at[3] = second >> 16;
+  return halves;
 }
-HONE_FUNCTION HoneParameter hone_rounded(float x, unsigned word) {
+HONE_FUNCTION HoneParameter hone_rounded(float x, unsigned half) {
   const unsigned bits = hone_bits_of_float(x);
   if ((bits & 0x7f800000u) == 0x7f800000u) return HoneParameterForm::stored(x);
-  return (HoneParameter)((bits + (word >> 16)) >> 16);
+  return (HoneParameter)((bits + half) >> 16);
 }
 )cuda";
 constexpr std::string_view kNoRoundingText = R"cuda(
 typedef unsigned long long HoneWord;
-struct HoneWords { unsigned at[4]; };
-HONE_FUNCTION HoneWords hone_words(HoneWord, HoneWord, HoneWord) { return HoneWords{}; }
+struct HoneHalves { unsigned at[4]; };
+HONE_FUNCTION HoneHalves hone_halves(HoneWord, HoneWord, HoneWord) { return HoneHalves{}; }
 HONE_FUNCTION HoneParameter hone_rounded(float x, unsigned) { return x; }
 )cuda";
 
@@ -124,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
   for (int k = 0; k < kChunk / 1024; ++k) {
     const hone_i64 at = begin + k * 1024 + (int)threadIdx.x * 4;
     if (at >= size) continue;
-    const HoneWords words = hone_words(seed, stream, (HoneWord)at / 4);
+    const HoneHalves halves = hone_halves(seed, stream, (HoneWord)at);
     if (at + 4 <= size) {
       HoneParameters xs = *(const HoneParameters*)(x + at);
       HoneFour ms = {}, vs = {};
@@ -135,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
       for (int j = 0; j < 4 && !keeps; ++j) {
         float x1 = HoneParameterForm::held(xs.at[j]);
         hone_update(n, HoneForm::held(gs.at[j]) * factor, x1, ms.at[j], vs.at[j]);
-        xs.at[j] = hone_rounded(x1, words.at[j]);
+        xs.at[j] = hone_rounded(x1, halves.at[j]);
       }
       *(HoneParameters*)(next_x + at) = xs;
       if (kMoments > 0) *(HoneFour*)(next_m + at) = ms;
@@ -145,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
         const hone_i64 e = at + j;
         float x1 = HoneParameterForm::held(x[e]), m1 = kMoments > 0 ? m[e] : 0.0f, v1 = kMoments > 1 ? v[e] : 0.0f;
         if (!keeps) hone_update(n, HoneForm::held(gradient[e]) * factor, x1, m1, v1);
-        next_x[e] = keeps ? x[e] : hone_rounded(x1, words.at[j]);
+        next_x[e] = keeps ? x[e] : hone_rounded(x1, halves.at[j]);
         if (kMoments > 0) next_m[e] = m1;
         if (kMoments > 1) next_v[e] = v1;
       }
