@@ -80,6 +80,8 @@ STEPS = {
     "mlp": Setup("mlp", [f"x=f32:{MLP[0]}", "label=i64:<10"], PLAIN, set=["train.batch=128"], batch=128),
     "gpt2_tiny": Setup("gpt2_tiny", ["tokens=i64:64<256", "next=i64:64<256"], PLAIN, recipe="gpt2_tiny", batch=16,
                        unit="tokens", attends=True),
+    "bert_mlm": Setup("bert_mlm", ["tokens=i64:64<257", "labels=i64:64<257"], PLAIN, recipe="bert_mlm", batch=16,
+                      unit="tokens", attends=True),
     "cells_unet": Setup("cells_unet", ["image=f32:1x64x64", "mask=u8:1x64x64<2"], IMAGES, recipe="cells_unet", batch=8,
                         set=["train={steps=100, batch=8, seed=1}"]),
     "resnet50": Setup("resnet50", ["image=f32:3x64x64", "label=i64:<100"], IMAGES, recipe="resnet50", batch=8,

@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE.parent.parent / "tests" / "training"))
 from torch_parity import gpt2 as plain_gpt2  # noqa: E402
 from torch_parity import unet  # noqa: E402
 
-VIT_JOINED = ("query", "key", "value")
+JOINED = ("query", "key", "value")
 
 
 def mlp(p, batch, run):
@@ -94,16 +94,32 @@ def vit(p, batch, run):
     return F.cross_entropy(F.linear(first, p["classifier.weight"], p["classifier.bias"]), batch["label"])
 
 
-def join_vit(values):
+def bert_mlm(p, batch, run):
+    tokens, table = batch["tokens"], p["bert.embeddings.word_embeddings.weight"]
+    norm = lambda x, at: F.layer_norm(x, x.shape[-1:], p[at + ".LayerNorm.weight"], p[at + ".LayerNorm.bias"], 1e-12)
+    x = F.embedding(tokens, table) + p["bert.embeddings.token_type_embeddings.weight"][0]
+    x = norm(x + p["bert.embeddings.position_embeddings.weight"][:tokens.shape[1]], "bert.embeddings")
+    for i in range(layers_of(p, "bert.encoder.layer.")):
+        at = f"bert.encoder.layer.{i}."
+        y = attend(dense(p, x, at + "attention.self.joined"), run["heads"], False)
+        x = norm(x + dense(p, y, at + "attention.output.dense"), at + "attention.output")
+        y = F.gelu(dense(p, x, at + "intermediate.dense"))
+        x = norm(x + dense(p, y, at + "output.dense"), at + "output")
+    x = norm(F.gelu(dense(p, x, "cls.predictions.transform.dense")), "cls.predictions.transform")
+    logits = F.linear(x, table, p["cls.predictions.bias"])
+    return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=-100)
+
+
+def join_attention(values):
     """Weights and biases of queries, keys and values as one each, which is the same step."""
     joined = {}
     for name, value in values.items():
         parts = name.split(".")
-        if parts[-2] not in VIT_JOINED:
+        if parts[-2] not in JOINED:
             joined[name] = value
-        elif parts[-2] == VIT_JOINED[0]:
+        elif parts[-2] == JOINED[0]:
             of = lambda part: values[".".join([*parts[:-2], part, parts[-1]])]
-            joined[".".join([*parts[:-2], "joined", parts[-1]])] = torch.cat([of(part) for part in VIT_JOINED], -1)
+            joined[".".join([*parts[:-2], "joined", parts[-1]])] = torch.cat([of(part) for part in JOINED], -1)
     return joined
 
 
@@ -113,15 +129,15 @@ def width_of(values):
 
 
 def heads_of(network, values):
-    """64 numbers a head, but in the tiny network."""
-    return 4 if network == "gpt2_tiny" else max(1, width_of(values) // 64)
+    """64 numbers a head, but in the tiny networks."""
+    return 4 if network in ("gpt2_tiny", "bert_mlm") else max(1, width_of(values) // 64)
 
 
 # On a CPU gpt2_tiny stays as it has always been measured there.
-NETWORKS = {"mlp": mlp, "gpt2_tiny": gpt2, "gpt2_124m": gpt2, "cells_unet": unet, "unet": unet, "resnet50": resnet50,
-            "vit_b16": vit}
+NETWORKS = {"mlp": mlp, "bert_mlm": bert_mlm, "gpt2_tiny": gpt2, "gpt2_124m": gpt2, "cells_unet": unet, "unet": unet,
+            "resnet50": resnet50, "vit_b16": vit}
 NETWORKS_ON_CPU = {"gpt2_tiny": plain_gpt2}
-PREPARED = {"vit_b16": join_vit}
+PREPARED = {"vit_b16": join_attention, "bert_mlm": join_attention}
 
 
 def network_of(name, device):

@@ -94,9 +94,23 @@ class Narrower {
     return value.valid() && is_f32(graph_.type(value)) && builder_.type(native(value)).dtype == type_;
   }
 
+  // A weight that a training step keeps in the narrow type, in f32: it is read as it lies.
+  bool is_kept_narrow(const Node& node) const {
+    if (node.op != "Cast" || !is_f32(graph_.type(node.outputs[0])) || graph_.is_output(node.outputs[0]))
+      return false;
+    const auto& inputs = graph_.inputs();
+    const auto state = std::find(inputs.begin(), inputs.end(), node.inputs[0]);
+    return state != inputs.end() && graph_.type(*state).dtype == type_ &&
+           graph_.state_of_input(static_cast<std::size_t>(state - inputs.begin())) != nullptr;
+  }
+
   Status place(const Node& node) {
     const PrecisionRow row = precision_row(node);
     if (node.op == "Cast" && is_narrow(node.inputs[0])) return convert(node);
+    if (is_kept_narrow(node)) {
+      made_[node.outputs[0]] = native(node.inputs[0]);
+      return {};
+    }
     const bool met =
         std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return is_narrow(input); });
     const bool takes_f32 = node.has_input(0) && is_f32(graph_.type(node.inputs[0]));

@@ -76,6 +76,30 @@ TEST(LowerPrecision, SumsAndLossesReadNarrowNumbers) {
                 context);
 }
 
+// A weight that a step keeps narrow is read as it lies; what else is converted to f32 is meant so.
+TEST(LowerPrecision, WeightsThatAreKeptNarrowAreNotConverted) {
+  PassContext context = half_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
+  check_rewrite(lower_to_bf16, R"((%r: f32[], %n: i64[], %w: bf16[4,4], %x: bf16[2,4]) {
+    %b: f32[*] = Cast(%w) {to = 1}
+    %a: f32[*] = Cast(%x) {to = 1}
+    %m: f32[*] = MatMul(%a, %b)
+    %g: f32[*] = MatMul(%b, %b)
+    %next: bf16[*] = hone.Sgd(%r, none, %n, %w, %g) {numbers = [0]}
+    return %m, %next -> %w
+  })",
+                R"((%r: f32[], %n: i64[], %w: bf16[4,4], %x: bf16[2,4]) {
+    %a: f32[*] = Cast(%x) {to = 1}
+    %c: bf16[*] = Cast(%a) {to = 16}
+    %m: bf16[*] = MatMul(%c, %w)
+    %g: bf16[*] = MatMul(%w, %w)
+    %next: bf16[*] = hone.Sgd(%r, none, %n, %w, %g) {numbers = [0]}
+    %o: f32[*] = Cast(%m) {to = 1}
+    return %o, %next -> %w
+  })",
+                context);
+}
+
 // An optimizer and the norm read gradients as they come, each of its type, where the target takes them so.
 TEST(LowerPrecision, UpdatesAndNormsReadNarrowGradients) {
   PassContext context = half_target();

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "graph/op_table.h"
+#include "graph/training/step_part.h"
 
 namespace hone::passes {
 namespace {
@@ -99,6 +100,8 @@ PrecisionRow of_class(OpClass op_class) {
 }  // namespace
 
 PrecisionRow precision_row(const graph::Node& node) {
+  if (graph::part_of_step(node) == graph::StepPart::kAccumulation)
+    return {.op = {}, .rule = kKeeps, .why = "it gathers the gradients of micro-batches"};
   const auto* row =
       std::find_if(kRows.begin(), kRows.end(), [&](const PrecisionRow& each) { return each.op == node.op; });
   if (row != kRows.end()) return *row;

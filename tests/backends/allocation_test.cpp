@@ -109,6 +109,10 @@ TEST(Allocation, OptimizersAllocateNothing) {
     for (const char* name : {"x", "g", "m", "v"}) inputs.push_back(f32_input(b, name, {300, 500}));
     std::vector<ValueId> outputs = b.add_many("hone.AdamW", inputs, 3);
     outputs.push_back(b.add("hone.Sgd", {inputs[0], inputs[0], outputs[0], inputs[4]}));
+    outputs.push_back(b.add(
+        "hone.Sgd",
+        {inputs[0], graph::kNoValue, inputs[1], input_of(b, "narrow", DType::kBF16, {300, 500}), inputs[4]},
+        {{"numbers", Ints{0}}}));
     return outputs;
   });
   EXPECT_EQ(count, 0);

@@ -47,6 +47,43 @@ TEST(Optimizers, SgdAgrees) {
   }
 }
 
+// Parameters of bf16, rounded stochastically: kernels draw the reference's bits, wherever threads cut the tensors.
+TEST(Optimizers, WeightsOfBf16Agree) {
+  CompareOptions options;
+  options.low = 0;
+  options.tolerance = 1e-4;  // an element in tens of thousands goes the other way
+  const Attributes rounding = {{"seed", int64_t{-5'000'000'000}},
+                               {"numbers", Ints{3, 0, 9, 4, (1 << 23) - 1, 8}},
+                               {"weight_decay", 0.1F}};
+  const auto groups = [](GraphBuilder& b, std::vector<ValueId> inputs, int count) {
+    for (std::size_t i = 0; i < kTensors.size(); ++i)
+      inputs.push_back(input_of(b, "w" + std::to_string(i), DType::kBF16, kTensors[i]));
+    append_groups(b, inputs, count - 1);
+    return inputs;
+  };
+  for (const int64_t updates : {int64_t{0}, int64_t{77}, int64_t{1} << 33}) {
+    const bool scaled = updates != 0;
+    compare_all_kernels(
+        [&](GraphBuilder& b) {
+          const ValueId count = b.constant("updates", Tensor::scalar_i64(updates));
+          Attributes attributes = rounding;
+          if (scaled) attributes.set("momentum", 0.9F);
+          const ValueId scale = scaled ? scalar(b, 0.5F) : kNoValue;
+          return b.add_many("hone.Sgd", groups(b, {scalar(b, 0.01F), scale, count}, scaled ? 3 : 2),
+                            kTensors.size() * (scaled ? 2 : 1), attributes);
+        },
+        options);
+    compare_all_kernels(
+        [&](GraphBuilder& b) {
+          const ValueId count = b.constant("updates", Tensor::scalar_i64(updates));
+          return b.add_many("hone.AdamW",
+                            groups(b, {scalar(b, 0.01F), count, scaled ? scalar(b, 0.5F) : kNoValue}, 4),
+                            kTensors.size() * 3, rounding);
+        },
+        options);
+  }
+}
+
 TEST(Optimizers, AdamWAgrees) {
   CompareOptions options;
   options.low = 0;  // second moments are sums of squares

@@ -46,10 +46,13 @@ std::vector<ShippedRecipe> shipped_recipes() {
 class RecipesOnGpu : public ::testing::TestWithParam<ShippedRecipe> {
  protected:
   // Training and judging, as optimised for `provider_`.
-  Result<lab::SessionGraphs> graphs(const std::string& precision) const {
-    HONE_ASSIGN(const model::Recipe recipe,
-                model::read_recipe(source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name),
-                                   GetParam().overrides));
+  Result<lab::SessionGraphs> graphs(const std::string& precision, const std::string& weights = "f32") const {
+    std::vector<std::string> overrides = GetParam().overrides;
+    overrides.push_back("train.precision=" + precision);
+    overrides.push_back("train.weights=" + weights);
+    HONE_ASSIGN(
+        const model::Recipe recipe,
+        model::read_recipe(source_folder() / "recipes" / fmt::format("{}.toml", GetParam().name), overrides));
     HONE_ASSIGN(const lab::TrainingProgram program, lab::make_program(recipe, GetParam().fields, 10, 4));
     return lab::optimised_graphs(program, *provider_, {}, precision);
   }
@@ -95,6 +98,24 @@ TEST_P(RecipesOnGpu, InBf16NeitherNeedReferenceNorConvertActivations) {
       converted.push_back(fmt::format("{} {} {}", node.op, node.name, type.text()));
   }
   EXPECT_LE(converted.size(), 2U) << ::testing::PrintToString(converted);  // to and from rows of positions
+}
+
+// Weights that are kept in bf16 are read as they lie: what is converted are vectors beside f32 statistics.
+TEST_P(RecipesOnGpu, WithWeightsOfBf16NeitherNeedReferenceNorConvertMatrices) {
+  const auto optimised = graphs("bf16", "bf16");
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  EXPECT_THAT(without_kernels(*optimised), IsEmpty());
+  const graph::Graph& step = optimised->step;
+  int weights = 0;
+  for (const graph::ValueId input : step.inputs()) weights += step.type(input).dtype == DType::kBF16;
+  EXPECT_GT(weights, 4);
+  for (const graph::Node& node : step.nodes()) {
+    if (node.op == "Cast" && step.type(node.inputs[0]).dtype == DType::kBF16 &&
+        !step.value(node.inputs[0]).producer.valid()) {
+      EXPECT_LE(step.type(node.outputs[0]).storage_bytes(), 32'768)
+          << node.name << " " << step.type(node.inputs[0]).text();
+    }
+  }
 }
 
 // A step in bf16 keeps attention and its gradient as operators, and no matrix of queries × keys.

@@ -62,12 +62,15 @@ std::vector<Shape> tensors_of_an_update() {
   return shapes;
 }
 
-Values groups_of(GraphBuilder& b, Values inputs, int groups, DType gradient) {
+Values groups_of(GraphBuilder& b, Values inputs, int groups, DType gradient, DType parameter = DType::kF32) {
   const std::vector<Shape> shapes = tensors_of_an_update();
   for (int group = 0; group < groups; ++group)
     for (std::size_t i = 0; i < shapes.size(); ++i)
-      inputs.push_back(
-          input_of(b, fmt::format("x{}_{}", group, i), group == 1 ? gradient : DType::kF32, shapes[i]));
+      inputs.push_back(input_of(b, fmt::format("x{}_{}", group, i),
+                                group == 0   ? parameter
+                                : group == 1 ? gradient
+                                             : DType::kF32,
+                                shapes[i]));
   return inputs;
 }
 
@@ -82,6 +85,36 @@ TEST_P(TrainingOnGpu, UpdatesByAdamWAgree) {
                                   updates == 1 ? kNoValue : scalar(b, 0.5F)};
           return b.add_many("hone.AdamW", groups_of(b, scalars, 4, gradient),
                             tensors_of_an_update().size() * 3, {{"epsilon", 1e-4F}});
+        },
+        positive);
+  }
+}
+
+// Rounded stochastically: the kernel draws the reference's bits. An element in tens of thousands goes the other way.
+TEST_P(TrainingOnGpu, UpdatesOfWeightsOfBf16Agree) {
+  CompareOptions positive = options(2e-4);
+  positive.low = 0;
+  Ints numbers;
+  for (std::size_t i = 0; i < tensors_of_an_update().size(); ++i)
+    numbers.push_back(static_cast<int64_t>(7 * i % 101));
+  const Attributes rounding = {
+      {"seed", int64_t{-5'000'000'000}}, {"numbers", numbers}, {"weight_decay", 0.1F}};
+  for (const int64_t updates : {int64_t{0}, int64_t{77}, int64_t{1} << 33}) {
+    const DType gradient = kFloats[updates % 3];
+    compare_all_kernels(
+        [&](GraphBuilder& b) {
+          const Values scalars = {scalar(b, 0.01F), b.constant("updates", Tensor::scalar_i64(updates)),
+                                  updates == 0 ? kNoValue : scalar(b, 0.5F)};
+          return b.add_many("hone.AdamW", groups_of(b, scalars, 4, gradient, DType::kBF16),
+                            tensors_of_an_update().size() * 3, rounding);
+        },
+        positive);
+    compare_all_kernels(
+        [&](GraphBuilder& b) {
+          const Values scalars = {scalar(b, 0.01F), updates == 0 ? kNoValue : scalar(b, 0.5F),
+                                  b.constant("updates", Tensor::scalar_i64(updates))};
+          return b.add_many("hone.Sgd", groups_of(b, scalars, 2, gradient, DType::kBF16),
+                            tensors_of_an_update().size(), rounding);
         },
         positive);
   }

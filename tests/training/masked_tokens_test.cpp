@@ -103,6 +103,22 @@ TEST_F(MaskedLanguageModel, TakesTheTokensOfATokenizer) {
             "no error");
 }
 
+TEST_F(MaskedLanguageModel, TakesTheTokensOfBertsTokenizer) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "The measured gain, caf\u00e9 [SEP]\n";
+  std::ofstream(folder_ / "t.txt") << text;
+  const std::vector<std::string> overrides = {
+      "data.tokenizer=" + (source_folder() / "src/data/testing/files/word_piece.json").string(),
+      "data.masking.never=[\"[SEP]\"]", "model.sizes.vocabulary=600", "train.steps=2"};
+  EXPECT_EQ(error_of(overrides), "no error");
+  const auto data = lab::open_data(recipe(overrides).data);
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  EXPECT_EQ(data->mask_token, 4);
+  const data::Batch batch = *(*lab::training_batches(*data, recipe(overrides)))->next();
+  for (int64_t i = 0; i < batch.tensors[1].size(); ++i)
+    EXPECT_NE(batch.tensors[1].int_at(i), 3) << "[SEP] is never chosen";
+}
+
 TEST_F(MaskedLanguageModel, SaysWhatDoesNotFit) {
   EXPECT_THAT(
       error_of({"model.sizes.vocabulary=256"}),

@@ -25,20 +25,22 @@ using Numbers = std::vector<double>;
 constexpr int kUpdates = 7;
 const Shape kTall = {5, 3}, kWide = {3, 4}, kVector = {6};
 
-// A graph that only updates: gradients are inputs. Names: w.tall, w.wide, bias.
-graph::Graph update_graph(const Optimizer& optimizer, double clip) {
+// A graph that only updates: gradients are inputs. Names: w.tall, w.wide, bias. With a seed, parameters are bf16.
+graph::Graph update_graph(const Optimizer& optimizer, double clip, std::optional<uint64_t> seed = {}) {
   graph::GraphBuilder b("update");
   std::vector<graph::TrainedParameter> parameters;
   for (const auto& [name, shape] : {std::pair{"w.tall", kTall}, {"w.wide", kWide}, {"bias", kVector}}) {
-    const ValueId x = b.input(name, graph::tensor_type(DType::kF32, shape));
+    const ValueId x = b.input(name, graph::tensor_type(seed ? DType::kBF16 : DType::kF32, shape));
+    const ValueId wide = seed ? b.add("Cast", {x}, {{"to", int64_t{1}}}) : x;
     parameters.push_back(
-        {name, x, b.input(std::string("g.") + name, graph::tensor_type(DType::kF32, shape))});
+        {name, x, wide, b.input(std::string("g.") + name, graph::tensor_type(DType::kF32, shape))});
   }
   const ValueId updates = b.input("updates", graph::tensor_type(DType::kI64, Shape{}));
   const ValueId rate = graph::emit_rate(b, {}, optimizer.rate, updates);
   const ValueId norm = graph::emit_global_norm(b, parameters);
   const ValueId scale = clip > 0 ? graph::emit_clip_scale(b, norm, clip) : graph::kNoValue;
-  const auto next = graph::emit_updates(b, optimizer, parameters, {rate, updates, scale});
+  const auto next = graph::emit_updates(
+      b, optimizer, parameters, {.rate = rate, .updates = updates, .scale = scale, .rounding_seed = seed});
   for (std::size_t i = 0; i < next.size(); ++i) b.next_value(parameters[i].value, next[i]);
   b.next_value(updates, b.add("Add", {updates, b.constant("one", Tensor::scalar_i64(1))}));
   auto graph = std::move(b).finish();
@@ -276,6 +278,58 @@ TEST(TrainingOptimizers, MuonForMatricesAndAdamWForTheRest) {
                   p.x[i] = p.x[i] * (1 - 0.02 * 0.1) - 0.02 * tall * direction[i];
               }),
               2e-4);
+}
+
+// The parameters behind the first update from numbers that bf16 holds, one behind the other.
+Numbers behind_one_update(const Optimizer& optimizer, std::optional<uint64_t> seed) {
+  const graph::Graph graph = update_graph(optimizer, 0, seed);
+  std::vector<Tensor> inputs;
+  for (const ValueId id : graph.inputs()) {
+    const graph::Value& value = graph.value(id);
+    Tensor tensor = Tensor::zeros(value.type.dtype, value.type.shape());
+    const bool is_gradient = value.name.starts_with("g.");
+    const bool is_number = is_gradient || value.name.starts_with("w.") || value.name == "bias";
+    for (int64_t i = 0; is_number && i < tensor.size(); ++i) {
+      const auto number = static_cast<float>(made_number(value.name.size() + (is_gradient ? 50 : 0), i));
+      const uint16_t narrow = f32_to_bf16(number);
+      if (tensor.dtype() == DType::kBF16) tensor.as<uint16_t>()[static_cast<std::size_t>(i)] = narrow;
+      if (tensor.dtype() == DType::kF32)
+        tensor.as<float>()[static_cast<std::size_t>(i)] = bf16_to_f32(narrow);
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  const auto outputs = runtime::interpret(graph, inputs);
+  if (!outputs.ok()) throw std::runtime_error(outputs.error().message);
+  Numbers all;
+  for (const graph::StatePair& pair : graph.states()) {
+    const std::string& name = graph.value(graph.state_input(pair)).name;
+    if (!name.starts_with("w.") && name != "bias") continue;
+    for (const double number : (*outputs)[pair.output].to_doubles()) all.push_back(number);
+  }
+  return all;
+}
+
+// The rate is so small that rounding to the nearest would leave most weights where they were.
+TEST(TrainingOptimizers, OfBf16WeightsTakeTheSameStepInTheMean) {
+  constexpr int kSeeds = 400;
+  for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kAdam, OptimizerKind::kAdamW,
+                                   OptimizerKind::kLion, OptimizerKind::kLamb, OptimizerKind::kMuon}) {
+    SCOPED_TRACE(graph::optimizer_names()[static_cast<std::size_t>(kind)]);
+    const Optimizer optimizer{.kind = kind, .rate = 5e-4, .weight_decay = 0.1, .groups = {}};
+    const Numbers wanted = behind_one_update(optimizer, std::nullopt);
+    Numbers mean(wanted.size(), 0);
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      const Numbers once = behind_one_update(optimizer, seed);
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += once.at(i) / kSeeds;
+    }
+    int moved = 0;
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      const double last_place = std::ldexp(1.0, std::ilogb(wanted[i]) - 7);
+      EXPECT_NEAR(mean[i], wanted[i], 5 * last_place / 2 / std::sqrt(double{kSeeds}) + 1e-7) << i;
+      moved += mean[i] != behind_one_update(optimizer, 0)[i];
+    }
+    EXPECT_GT(moved, 10) << "roundings that go either way";
+  }
 }
 
 // The rate of each step, by the graph.

@@ -1,6 +1,7 @@
 // Training in narrow types: it learns what f32 learns, and a step whose scaled gradients overflow changes nothing.
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <map>
 
@@ -13,6 +14,7 @@
 #include "lab/training/program.h"
 #include "lab/training/session.h"
 #include "lab/training/trainer.h"
+#include "model/recipe/recipe.h"
 #include "runtime/testing/half_provider.h"
 
 namespace hone::training {
@@ -28,8 +30,8 @@ T had(Result<T> result) {
 }
 
 // A recipe's session on a device that takes f16 and bf16, with its batches.
-struct NarrowRun {
-  explicit NarrowRun(const std::vector<std::string>& overrides) : recipe(tiny_digits(overrides)) {
+struct RunOfRecipe {
+  explicit RunOfRecipe(model::Recipe of) : recipe(std::move(of)) {
     data = had(lab::open_data(recipe.data));
     batches = had(lab::training_batches(data, recipe));
     program.emplace(
@@ -68,6 +70,10 @@ struct NarrowRun {
   std::unique_ptr<data::Loader> batches;
   std::optional<lab::TrainingProgram> program;
   std::unique_ptr<lab::Session> session;
+};
+
+struct NarrowRun : RunOfRecipe {
+  explicit NarrowRun(const std::vector<std::string>& overrides) : RunOfRecipe(tiny_digits(overrides)) {}
 };
 
 std::vector<double> losses(const std::string& precision, int steps) {
@@ -148,6 +154,130 @@ TEST(Precision, TheScaleChangesNoGradient) {
   }
 }
 
+// The gradients of a step, as AdamW's first moment keeps a tenth of them, weights one behind the other.
+std::vector<double> gradients(const std::filesystem::path& text, const std::string& precision, int parts) {
+  RunOfRecipe run(tiny_gpt2(text.string(), {"train.batch=32", "train.precision=" + precision,
+                                            "train.accumulate=" + std::to_string(parts)}));
+  run.step();
+  std::vector<double> all;
+  for (const auto& [name, tensor] : run.states())
+    if (name.starts_with("adam.m."))
+      for (const double value : tensor.to_doubles()) all.push_back(value);
+  return all;
+}
+
+double gradient_error(const std::vector<double>& found, const std::vector<double>& truth) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    difference += std::pow(found.at(i) - truth[i], 2);
+    size += std::pow(truth[i], 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+// Micro-batches are added in f32: in bf16 the sum of 32 would be off twice as far.
+TEST(Precision, GradientsOfMicroBatchesAreAsNearAsThoseOfOneBatch) {
+  const testing_support::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += static_cast<char>('a' + i * i % 23);
+  std::ofstream(folder / "t.txt") << text;
+  // f32 is a thousand times as near to f64 as bf16 is, however it is cut.
+  const std::vector<double> truth = gradients(folder / "t.txt", "f32", 1);
+  EXPECT_LT(gradient_error(gradients(folder / "t.txt", "f32", 32), truth), 1e-6);
+  const double one = gradient_error(gradients(folder / "t.txt", "bf16", 1), truth);
+  EXPECT_GT(one, 1e-3);
+  for (const int parts : {2, 8, 32})
+    EXPECT_LT(gradient_error(gradients(folder / "t.txt", "bf16", parts), truth), 1.25 * one) << parts;
+}
+
+// --- weights of bf16 ---
+
+const std::vector<std::string> kNarrowWeights = {"train.precision=bf16", "train.weights=bf16"};
+
+std::vector<std::string> with_narrow_weights(std::vector<std::string> overrides) {
+  overrides.insert(overrides.end(), kNarrowWeights.begin(), kNarrowWeights.end());
+  return overrides;
+}
+
+TEST(NarrowWeights, AreStatesOfBf16AndEverythingElseIsF32) {
+  NarrowRun run(with_narrow_weights({"train.ema=0.9"}));
+  int narrow = 0;
+  for (const auto& [name, tensor] : run.states()) {
+    const bool is_weight =
+        std::any_of(run.program->model.parameters.begin(), run.program->model.parameters.end(),
+                    [&, &weight = name](const graph::NamedTensor& p) { return p.name == weight; });
+    EXPECT_EQ(tensor.dtype() == DType::kBF16, is_weight) << name;
+    narrow += is_weight;
+  }
+  EXPECT_GT(narrow, 4);
+  for (const auto& [name, tensor] : had(run.session->trained_values()))
+    EXPECT_EQ(tensor.dtype(), DType::kF32) << name;
+}
+
+// All optimizers: nothing but seed, update and place decides how weights are rounded.
+TEST(NarrowWeights, GoOnBitForBit) {
+  for (const char* optimizer : {"adamw", "adam", "sgd", "lion", "lamb", "muon"}) {
+    SCOPED_TRACE(optimizer);
+    const auto overrides = with_narrow_weights(
+        {std::string("optimizer.kind=\"") + optimizer + "\"", "optimizer.weight_decay=0.1"});
+    NarrowRun whole(overrides), rest(overrides);
+    for (int i = 0; i < 3; ++i) whole.step();
+    const model::NamedTensors kept = had(whole.session->states());
+    std::vector<double> losses, again;
+    for (int i = 0; i < 4; ++i) losses.push_back(whole.step().loss);
+    ASSERT_TRUE(rest.session->restore(kept).ok());
+    ASSERT_TRUE(rest.batches->seek({0, 3}).ok());
+    for (int i = 0; i < 4; ++i) again.push_back(rest.step().loss);
+    EXPECT_EQ(again, losses);
+    const auto a = whole.states(), b = rest.states();
+    for (const auto& [name, tensor] : a) EXPECT_TRUE(same_tensor(tensor, b.at(name))) << name;
+  }
+}
+
+TEST(NarrowWeights, AreRoundedOtherwiseByAnotherSeed) {
+  const auto weights_of = [](const std::string& seed) {
+    NarrowRun run(
+        with_narrow_weights({"train.seed=" + seed, "data.sizes.samples=10", "data.validation=0.2"}));
+    run.step();
+    std::string bytes;
+    for (const auto& [name, tensor] : run.states())
+      if (tensor.dtype() == DType::kBF16)
+        bytes.append(static_cast<const char*>(tensor.data()), tensor.bytes());
+    return bytes;
+  };
+  EXPECT_EQ(weights_of("1"), weights_of("1"));
+  EXPECT_NE(weights_of("1"), weights_of("2"));
+}
+
+// Steps of a small model, of which the last third is compared: rounding is noise, and no drift.
+std::vector<double> losses_of_text(const std::filesystem::path& text, const std::vector<std::string>& more,
+                                   int steps) {
+  std::vector<std::string> overrides = {"train.steps=" + std::to_string(steps), "optimizer.rate=3e-3"};
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  RunOfRecipe run(tiny_gpt2(text.string(), overrides));
+  std::vector<double> list;
+  for (int i = 0; i < steps; ++i) list.push_back(run.step().loss);
+  return list;
+}
+
+TEST(NarrowWeights, LearnWhatF32MastersLearn) {
+  const testing_support::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 6000; ++i) text += static_cast<char>('a' + (i % 13) * (i % 7) % 23);
+  std::ofstream(folder / "t.txt") << text;
+  constexpr int kSteps = 150;
+  const std::vector<double> masters = losses_of_text(folder / "t.txt", {"train.precision=bf16"}, kSteps),
+                            rounded = losses_of_text(folder / "t.txt", kNarrowWeights, kSteps);
+  EXPECT_NE(rounded, masters);
+  EXPECT_LT(masters.back(), 0.5 * masters.front());
+  double of_masters = 0, of_rounded = 0;
+  for (int i = 2 * kSteps / 3; i < kSteps; ++i) {
+    of_masters += masters[static_cast<std::size_t>(i)];
+    of_rounded += rounded[static_cast<std::size_t>(i)];
+  }
+  EXPECT_NEAR(of_rounded, of_masters, 0.05 * of_masters);
+}
+
 // --- hone train ---
 
 TEST(Precision, ATypeThatTheDeviceDoesNotTakeIsAnErrorBeforeAnythingIsWritten) {
@@ -160,6 +290,33 @@ TEST(Precision, ATypeThatTheDeviceDoesNotTakeIsAnErrorBeforeAnythingIsWritten) {
               ::testing::AllOf(HasSubstr("[train] precision = \"fp16\" cannot be had"),
                                HasSubstr("take no f16"), HasSubstr("train.precision=f32")));
   EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+TEST(NarrowWeights, GoOnFromACheckpointOnMatrixTiles) {
+  if (!kernels::has_tiles_of_bf16()) GTEST_SKIP() << "NOT RUN: this CPU has no matrix tiles";
+  const testing_support::TemporaryFolder folder;
+  const auto losses_of = [&](const std::filesystem::path& out, bool resume, int64_t stop_behind) {
+    std::vector<double> losses;
+    lab::TrainerOptions options;
+    options.out = out;
+    options.resume = resume;
+    options.threads = 1;
+    int64_t step = 0;
+    options.on_step = [&](const lab::TrainingReport& report) {
+      losses.push_back(report.loss);
+      step = report.step;
+    };
+    options.should_stop = [&] { return step == stop_behind; };
+    const auto result = lab::train(
+        resume ? had(model::read_recipe(out / model::kRecipeFile)) : tiny_digits(with_narrow_weights({})),
+        options);
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    return losses;
+  };
+  const std::vector<double> whole = losses_of(folder / "whole", false, -1);
+  std::vector<double> parts = losses_of(folder / "parts", false, 13);
+  for (const double loss : losses_of(folder / "parts", true, -1)) parts.push_back(loss);
+  EXPECT_EQ(parts, whole);
 }
 
 TEST(Precision, TrainsOnMatrixTilesAndSaysWhichOperatorsRunInThem) {

@@ -120,6 +120,26 @@ TEST_P(TrainOnGpu, UNetLearnsAsOnTheCpuRepeatsAndGoesOnBitForBit) {
   }
 }
 
+TEST_P(TrainOnGpu, WithWeightsOfBf16LearnsTheSameAndGoesOnBitForBit) {
+  const auto recipe = [](std::vector<std::string> more) {
+    more.insert(more.end(), {"train.steps=10", "checkpoint.every=4"});
+    return tiny_digits(more);
+  };
+  const std::vector<std::string> narrow = {"train.precision=bf16", "train.weights=bf16"};
+  const RunOnDevice wide = train(recipe({}), folder_ / "f32", provider_);
+  const RunOnDevice whole = train(recipe(narrow), folder_ / "whole", provider_);
+  EXPECT_THAT(whole.notes, Not(HasSubstr("no kernel of its own"))) << whole.notes;
+  for (std::size_t i = 0; i < wide.losses.size(); ++i)
+    EXPECT_NEAR(whole.losses.at(i), wide.losses[i], 0.03 * wide.losses[i]) << i;
+  (void)train(recipe(narrow), folder_ / "parts", provider_, false, 4);
+  const RunOnDevice rest = train(recipe(narrow), folder_ / "parts", provider_, true);
+  EXPECT_EQ(rest.losses, std::vector<double>(whole.losses.begin() + 4, whole.losses.end()));
+  const lab::Checkpoint a = newest(folder_ / "whole"), b = newest(folder_ / "parts");
+  ASSERT_EQ(b.states.size(), a.states.size());
+  for (std::size_t i = 0; i < a.states.size(); ++i)
+    EXPECT_TRUE(same_tensor(b.states[i].second, a.states[i].second)) << a.states[i].first;
+}
+
 // What a run may take is the device's free memory, where the recipe says no less.
 TEST_P(TrainOnGpu, TheBudgetIsOfTheDevicesMemory) {
   const runtime::Device& device = *provider_->device();

@@ -31,6 +31,7 @@ class CacheBudget {
     return false;
   }
   void give_back(int64_t bytes) { left_ += bytes; }
+  int64_t left() const { return left_; }
 
  private:
   std::atomic<int64_t> left_;

@@ -1,55 +1,36 @@
 #include "data/text/split_words.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include <utf8proc.h>
+
+#include "data/text/characters.h"
 
 namespace hone::data {
 namespace {
 
 enum class CharacterKind : uint8_t { kLetter, kNumber, kSpace, kSymbol };
 
-struct Character {
-  CharacterKind kind = CharacterKind::kSymbol;
-  std::size_t bytes = 0;  // 0: the text has ended
-};
-
-// Unicode's White_Space, which is what \s means there.
-bool is_white_space(utf8proc_int32_t c) {
-  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-         c == 0x3000;
-}
-
-Character character_at(std::string_view text, std::size_t at) {
-  if (at >= text.size()) return {};
-  const auto first = static_cast<unsigned char>(text[at]);
-  if (first < 0x80) {
-    const unsigned char letter = first | 0x20;
-    if (letter >= 'a' && letter <= 'z') return {CharacterKind::kLetter, 1};
-    if (first >= '0' && first <= '9') return {CharacterKind::kNumber, 1};
-    return {is_white_space(first) ? CharacterKind::kSpace : CharacterKind::kSymbol, 1};
+// Bytes that are no UTF-8 are symbols.
+CharacterKind kind_of(int32_t code) {
+  if (code < 0x80) {
+    const int32_t letter = code | 0x20;
+    if (letter >= 'a' && letter <= 'z') return CharacterKind::kLetter;
+    if (code >= '0' && code <= '9') return CharacterKind::kNumber;
+    return is_white_space(code) ? CharacterKind::kSpace : CharacterKind::kSymbol;
   }
-  utf8proc_int32_t c = -1;
-  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at);
-  const auto most = static_cast<utf8proc_ssize_t>(std::min<std::size_t>(4, text.size() - at));
-  const utf8proc_ssize_t length = utf8proc_iterate(bytes, most, &c);
-  if (length <= 0 || c < 0) return {CharacterKind::kSymbol, 1};
-  const auto size = static_cast<std::size_t>(length);
-  if (is_white_space(c)) return {CharacterKind::kSpace, size};
-  const utf8proc_category_t category = utf8proc_category(c);
-  if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO)
-    return {CharacterKind::kLetter, size};
-  if (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO)
-    return {CharacterKind::kNumber, size};
-  return {CharacterKind::kSymbol, size};
+  if (is_white_space(code)) return CharacterKind::kSpace;
+  const utf8proc_category_t category = utf8proc_category(code);
+  if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) return CharacterKind::kLetter;
+  if (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO) return CharacterKind::kNumber;
+  return CharacterKind::kSymbol;
 }
 
 // How far characters of one kind reach from `at`.
 std::size_t end_of_run(std::string_view text, std::size_t at, CharacterKind kind) {
-  for (Character c = character_at(text, at); c.bytes != 0 && c.kind == kind; c = character_at(text, at))
+  for (Character c = character_at(text, at); c.bytes != 0 && kind_of(c.code) == kind;
+       c = character_at(text, at))
     at += c.bytes;
   return at;
 }
@@ -63,7 +44,8 @@ std::size_t word_length(std::string_view text) {
   // A space belongs to the letters, numbers or symbols that follow it.
   const std::size_t start = text[0] == ' ' ? 1 : 0;
   const Character first = character_at(text, start);
-  if (first.bytes != 0 && first.kind != CharacterKind::kSpace) return end_of_run(text, start, first.kind);
+  const CharacterKind kind = first.bytes == 0 ? CharacterKind::kSpace : kind_of(first.code);
+  if (kind != CharacterKind::kSpace) return end_of_run(text, start, kind);
   // White space: all of it at the end of the text, else all but the last, which belongs to what follows or stands alone.
   const std::size_t end = end_of_run(text, 0, CharacterKind::kSpace);
   if (end == text.size()) return end;

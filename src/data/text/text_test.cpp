@@ -83,7 +83,8 @@ TEST(Text, OtherTokenizersAreRefusedByName) {
     return tokenizer_error(changed.dump());
   };
   EXPECT_EQ(with("/version", "1.0"), "parsed");
-  EXPECT_THAT(with("/model/type", "WordPiece"), HasSubstr("WordPiece"));
+  EXPECT_THAT(with("/model/type", "Unigram"), HasSubstr("Unigram"));
+  EXPECT_THAT(with("/model/type", "WordPiece"), HasSubstr("BertPreTokenizer"));
   EXPECT_THAT(with("/normalizer", {{"type", "NFC"}}), HasSubstr("normalizer (NFC)"));
   EXPECT_THAT(with("/pre_tokenizer", {{"type", "Whitespace"}}), HasSubstr("'Whitespace'"));
   EXPECT_THAT(with("/pre_tokenizer/add_prefix_space", true), HasSubstr("add_prefix_space"));

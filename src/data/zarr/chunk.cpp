@@ -19,14 +19,6 @@ Error wrong_size(std::size_t found, std::size_t wanted) {
   return corrupt(fmt::format("the chunk holds {} bytes, it should be {}", found, wanted));
 }
 
-Result<ChunkBytes> make_room(std::size_t bytes) {
-  ChunkBytes room;
-  room.data.reset(new (std::nothrow) std::byte[std::max<std::size_t>(bytes, 1)]);
-  room.size = bytes;
-  if (!room.data) return invalid(fmt::format("not enough memory for a chunk of {} bytes", bytes));
-  return room;
-}
-
 // zlib's own format or gzip's. `most`: what may come out.
 Result<std::size_t> inflate_into(std::span<const std::byte> bytes, std::byte* to, std::size_t most) {
   if (bytes.size() > std::numeric_limits<uInt>::max() || most > std::numeric_limits<uInt>::max())
@@ -91,7 +83,7 @@ void restore_axes(const T* from, T* to, const Shape& chunk, const std::vector<in
 void restore_axes_of(const ChunkBytes& from, ChunkBytes& to, const Shape& chunk, const ZarrEncoding& encoding,
                      std::size_t element) {
   const auto as = [&]<typename T>(T) {
-    restore_axes(reinterpret_cast<const T*>(from.data.get()), reinterpret_cast<T*>(to.data.get()), chunk,
+    restore_axes(reinterpret_cast<const T*>(from.data()), reinterpret_cast<T*>(to.data()), chunk,
                  encoding.axis_order);
   };
   if (element == 1) return as(uint8_t{});
@@ -101,6 +93,15 @@ void restore_axes_of(const ChunkBytes& from, ChunkBytes& to, const Shape& chunk,
 }
 
 }  // namespace
+
+Result<ChunkBytes> ChunkBytes::make(std::size_t bytes) {
+  auto room = Tensor::try_make(DType::kU8, {static_cast<int64_t>(bytes)});
+  if (!room.ok()) return room.error().within("a chunk");
+  ChunkBytes made;
+  made.room_ = *std::move(room);
+  made.size_ = bytes;
+  return made;
+}
 
 uint32_t crc32c(std::span<const std::byte> bytes) {
   static const auto kTable = [] {
@@ -134,27 +135,27 @@ Result<ChunkBytes> decode_chunk(std::span<const std::byte> bytes, const ZarrEnco
     }
     // What is compressed twice, or with its checksum, is a little larger in between.
     const std::size_t most = i == 0 ? wanted : wanted + wanted / 2 + 4096;
-    HONE_ASSIGN(ChunkBytes room, make_room(most));
-    const auto made = codec == ZarrCodec::kGzip   ? inflate_into(bytes, room.data.get(), most)
-                      : codec == ZarrCodec::kZstd ? unzstd_into(bytes, room.data.get(), most)
-                                                  : unblosc_into(bytes, room.data.get(), most);
+    HONE_ASSIGN(ChunkBytes room, ChunkBytes::make(most));
+    const auto made = codec == ZarrCodec::kGzip   ? inflate_into(bytes, room.data(), most)
+                      : codec == ZarrCodec::kZstd ? unzstd_into(bytes, room.data(), most)
+                                                  : unblosc_into(bytes, room.data(), most);
     if (!made.ok()) return made.error();
-    room.size = *made;
+    room.shorten(*made);
     held = std::move(room);
     bytes = held.bytes();
   }
   if (bytes.size() != wanted) return wrong_size(bytes.size(), wanted);
-  if (bytes.data() != held.data.get() || held.data == nullptr) {
-    HONE_ASSIGN(held, make_room(wanted));
-    if (wanted != 0) std::memcpy(held.data.get(), bytes.data(), wanted);
+  if (bytes.data() != held.data() || held.data() == nullptr) {
+    HONE_ASSIGN(held, ChunkBytes::make(wanted));
+    if (wanted != 0) std::memcpy(held.data(), bytes.data(), wanted);
   }
-  held.size = wanted;
+  held.shorten(wanted);
   if (encoding.big_endian && element > 1)
     for (std::size_t i = 0; i < wanted; i += element)
-      std::reverse(held.data.get() + i, held.data.get() + i + element);
+      std::reverse(held.data() + i, held.data() + i + element);
   if (encoding.axis_order.empty() || std::is_sorted(encoding.axis_order.begin(), encoding.axis_order.end()))
     return held;
-  HONE_ASSIGN(ChunkBytes ordered, make_room(wanted));
+  HONE_ASSIGN(ChunkBytes ordered, ChunkBytes::make(wanted));
   restore_axes_of(held, ordered, chunk, encoding, element);
   return ordered;
 }

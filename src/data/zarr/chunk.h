@@ -2,18 +2,29 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
+#include <utility>
 
 #include "core/result.h"
+#include "core/tensor.h"
 #include "data/zarr/metadata.h"
 
 namespace hone::data {
 
-struct ChunkBytes {
-  std::unique_ptr<std::byte[]> data;
-  std::size_t size = 0;
-  std::span<const std::byte> bytes() const { return {data.get(), size}; }
+// Memory of its own, charged as tensors are.
+class ChunkBytes {
+ public:
+  static Result<ChunkBytes> make(std::size_t bytes);  // not filled
+
+  std::byte* data() { return static_cast<std::byte*>(room_.data()); }
+  const std::byte* data() const { return static_cast<const std::byte*>(std::as_const(room_).data()); }
+  std::size_t size() const { return size_; }
+  std::span<const std::byte> bytes() const { return {data(), size_}; }
+  void shorten(std::size_t bytes) { size_ = bytes; }
+
+ private:
+  Tensor room_;
+  std::size_t size_ = 0;
 };
 
 // The chunk's elements in row-major order, native bytes. An error where the bytes do not give exactly one chunk.

@@ -132,73 +132,104 @@ Result<ZarrArray> ZarrArray::open(const fs::path& folder) {
   return image;
 }
 
-Status ZarrArray::read_chunk(const Box& box, const std::vector<int64_t>& chunk, std::byte* out,
-                             StageTimes& times) const {
-  const fs::path path = folder_ / zarr_chunk_name(metadata_, chunk);
-  std::vector<int64_t> origin = chunk;
-  for (std::size_t axis = 0; axis < origin.size(); ++axis) origin[axis] *= metadata_.chunk[axis];
-  const auto file = FileBytes::read(path, times);
-  if (!file.ok() && file.error().code != ErrorCode::kNotFound) return file.error();
-  const StageTimer timer(times, Stage::kDecode);
-  if (!file.ok()) {
-    box.copy(nullptr, origin, metadata_.chunk, metadata_.fill.data(), out);
-    return {};
+void ZarrArray::keep_chunks(std::shared_ptr<ChunkCache> cache, int64_t of_a_sample) {
+  cache_ = std::move(cache);
+  int64_t bytes = static_cast<int64_t>(dtype_size(dtype()));
+  for (std::size_t axis = 0; axis < shape().size(); ++axis)
+    bytes *= (shape()[axis] + chunk()[axis] - 1) / chunk()[axis] * chunk()[axis];
+  number_ = cache_->add_array(bytes, of_a_sample);
+}
+
+Status ZarrArray::copy_chunk(const Box& box, const std::vector<int64_t>& at, const ChunkCache::Load& load,
+                             std::byte* out, StageTimes& times) const {
+  std::vector<int64_t> origin = at;
+  int64_t number = 0;
+  for (std::size_t axis = 0; axis < origin.size(); ++axis) {
+    number = number * ((shape()[axis] + chunk()[axis] - 1) / chunk()[axis]) + at[axis];
+    origin[axis] *= chunk()[axis];
   }
-  const auto decoded = decode_chunk(file->bytes(), metadata_.encoding, metadata_.dtype, metadata_.chunk);
-  if (!decoded.ok()) return decoded.error().within(path.string());
-  box.copy(decoded->data.get(), origin, metadata_.chunk, nullptr, out);
+  HONE_ASSIGN(const ChunkCache::Chunk bytes, cache_ ? cache_->get(number_, number, times, load) : load());
+  const StageTimer timer(times, Stage::kDecode);
+  box.copy(bytes ? bytes->data() : nullptr, origin, chunk(), metadata_.fill.data(), out);
   return {};
 }
 
-Status ZarrArray::read_shard(const Box& box, const std::vector<int64_t>& shard, std::byte* out,
+Status ZarrArray::read_chunk(const Box& box, const std::vector<int64_t>& chunk, std::byte* out,
                              StageTimes& times) const {
-  const fs::path path = folder_ / zarr_chunk_name(metadata_, shard);
-  const ZarrSharding& inner = *metadata_.sharding;
-  const std::size_t rank = shard.size(), index_bytes = shard_index_bytes(metadata_);
-  // The part of the box within the shard, and the shard's grid of chunks.
-  std::vector<int64_t> origin = shard, low(rank), extent(rank), grid(rank);
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    origin[axis] *= metadata_.chunk[axis];
-    low[axis] = std::max(box.start[axis], origin[axis]);
-    extent[axis] =
-        std::min(box.start[axis] + box.extent[axis], origin[axis] + metadata_.chunk[axis]) - low[axis];
-    grid[axis] = metadata_.chunk[axis] / inner.chunk[axis];
-  }
-  std::error_code failed;
-  const auto size = fs::file_size(path, failed);
-  std::vector<ShardEntry> entries;
-  if (failed && fs::exists(path))
-    return io_error(fmt::format("cannot read '{}': {}", path.string(), failed.message()));
-  if (!failed) {
+  const auto load = [&]() -> Result<ChunkCache::Chunk> {
+    const fs::path path = folder_ / zarr_chunk_name(metadata_, chunk);
+    const auto file = FileBytes::read(path, times);
+    if (!file.ok() && file.error().code == ErrorCode::kNotFound) return ChunkCache::Chunk();
+    if (!file.ok()) return file.error();
+    const StageTimer timer(times, Stage::kDecode);
+    auto decoded = decode_chunk(file->bytes(), metadata_.encoding, metadata_.dtype, metadata_.chunk);
+    if (!decoded.ok()) return decoded.error().within(path.string());
+    return ChunkCache::Chunk(std::make_shared<ChunkBytes>(*std::move(decoded)));
+  };
+  return copy_chunk(box, chunk, load, out, times);
+}
+
+// A file of chunks. Its index is read when the first chunk is not in the cache.
+struct ZarrArray::Shard {
+  fs::path path;
+  const ZarrMetadata& metadata;
+  std::optional<std::vector<ShardEntry>> entries = {};  // empty: there is no such file
+
+  Status read_index(StageTimes& times) {
+    if (entries) return {};
+    std::error_code failed;
+    const auto size = fs::file_size(path, failed);
+    const std::size_t index_bytes = shard_index_bytes(metadata);
+    if (failed && fs::exists(path))
+      return io_error(fmt::format("cannot read '{}': {}", path.string(), failed.message()));
+    if (failed) {
+      entries.emplace();
+      return {};
+    }
     if (size < index_bytes)
       return corrupt(fmt::format("{}: the shard is too short for its index", path.string()));
     HONE_ASSIGN(const FileBytes index,
-                FileBytes::read_part(path, inner.index_at_end ? size - index_bytes : 0, index_bytes, times));
-    auto decoded = decode_shard_index(index.bytes(), metadata_);
+                FileBytes::read_part(path, metadata.sharding->index_at_end ? size - index_bytes : 0,
+                                     index_bytes, times));
+    auto decoded = decode_shard_index(index.bytes(), metadata);
     if (!decoded.ok()) return decoded.error().within(path.string());
     entries = *std::move(decoded);
+    return {};
   }
-  const std::vector<int64_t> grid_strides = row_major_strides(grid);
-  for (const auto& chunk : cells_of(low, extent, inner.chunk)) {
-    std::vector<int64_t> at = chunk;
-    int64_t number = 0;
-    for (std::size_t axis = 0; axis < rank; ++axis) {
-      number += (chunk[axis] % grid[axis]) * grid_strides[axis];
-      at[axis] *= inner.chunk[axis];
-    }
-    const ShardEntry entry = entries.empty() ? ShardEntry{kMissingChunk, kMissingChunk}
-                                             : entries[static_cast<std::size_t>(number)];
-    if (entry.offset == kMissingChunk && entry.size == kMissingChunk) {
-      box.copy(nullptr, at, inner.chunk, metadata_.fill.data(), out);
-      continue;
-    }
+
+  Result<ChunkCache::Chunk> load(int64_t number, StageTimes& times) {
+    HONE_CHECK(read_index(times));
+    if (entries->empty()) return ChunkCache::Chunk();
+    const ShardEntry entry = (*entries)[static_cast<std::size_t>(number)];
+    if (entry.offset == kMissingChunk && entry.size == kMissingChunk) return ChunkCache::Chunk();
     if (entry.size > static_cast<uint64_t>(2 * kMostChunkBytes))
       return corrupt(fmt::format("{}: chunk {}: its index says {} bytes", path.string(), number, entry.size));
     HONE_ASSIGN(const FileBytes bytes, FileBytes::read_part(path, entry.offset, entry.size, times));
     const StageTimer timer(times, Stage::kDecode);
-    const auto decoded = decode_chunk(bytes.bytes(), inner.encoding, metadata_.dtype, inner.chunk);
+    const ZarrSharding& inner = *metadata.sharding;
+    auto decoded = decode_chunk(bytes.bytes(), inner.encoding, metadata.dtype, inner.chunk);
     if (!decoded.ok()) return decoded.error().within(fmt::format("{}: chunk {}", path.string(), number));
-    box.copy(decoded->data.get(), at, inner.chunk, nullptr, out);
+    return ChunkCache::Chunk(std::make_shared<ChunkBytes>(*std::move(decoded)));
+  }
+};
+
+Status ZarrArray::read_shard(const Box& box, const std::vector<int64_t>& shard, std::byte* out,
+                             StageTimes& times) const {
+  Shard file{folder_ / zarr_chunk_name(metadata_, shard), metadata_};
+  const std::size_t rank = shard.size();
+  // The part of the box within the shard, and the shard's grid of chunks.
+  std::vector<int64_t> low(rank), extent(rank), grid(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const int64_t origin = shard[axis] * metadata_.chunk[axis];
+    low[axis] = std::max(box.start[axis], origin);
+    extent[axis] = std::min(box.start[axis] + box.extent[axis], origin + metadata_.chunk[axis]) - low[axis];
+    grid[axis] = metadata_.chunk[axis] / chunk()[axis];
+  }
+  for (const auto& at : cells_of(low, extent, chunk())) {
+    int64_t number = 0;  // within the shard
+    for (std::size_t axis = 0; axis < rank; ++axis) number = number * grid[axis] + at[axis] % grid[axis];
+    HONE_CHECK(copy_chunk(
+        box, at, [&] { return file.load(number, times); }, out, times));
   }
   return {};
 }

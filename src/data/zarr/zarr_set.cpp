@@ -90,9 +90,10 @@ Tensor widened(Tensor tensor) {
   return wide;
 }
 
-class ZarrSet final : public Dataset {
+class ZarrSet final : public ZarrDataset {
  public:
-  ZarrSet(std::vector<NamedArray> arrays, Tensor labels, std::array<int64_t, 3> patch, uint64_t version)
+  ZarrSet(std::vector<NamedArray> arrays, Tensor labels, std::array<int64_t, 3> patch, uint64_t version,
+          std::shared_ptr<CacheBudget> cache)
       : arrays_(std::move(arrays)), labels_(std::move(labels)), patch_(patch), version_(version) {
     const NamedArray& image = arrays_[0];
     for (std::size_t i = 0; i < kSpace.size(); ++i) {
@@ -109,7 +110,10 @@ class ZarrSet final : public Dataset {
       fields_.push_back({i == 0 ? "image" : "mask", dtype, std::move(shape)});
     }
     if (labels_.defined()) fields_.push_back({"label", labels_.dtype(), {}});
+    if (cache && share_chunks()) keep_chunks(std::move(cache));
   }
+
+  std::shared_ptr<const ChunkCache> chunks() const override { return chunks_; }
 
   std::span<const Field> fields() const override { return fields_; }
   int64_t size() const override { return arrays_[0].extent('n') * arrays_[0].extent('t') * per_image_; }
@@ -137,6 +141,39 @@ class ZarrSet final : public Dataset {
   }
 
  private:
+  // Whether a chunk is part of several samples. Channels do not tell samples apart.
+  bool share_chunks() const {
+    for (const NamedArray& named : arrays_)
+      for (std::size_t i = 0; i < named.axes.size(); ++i) {
+        const int64_t extent = named.array.shape()[i], chunk = named.array.chunk()[i];
+        if (named.axes[i] == 'n' || named.axes[i] == 't') {
+          if (extent > 1 && chunk > 1) return true;
+          continue;
+        }
+        const std::size_t space = kSpace.find(named.axes[i]);
+        if (space == std::string_view::npos || pieces_[space] == 1) continue;
+        if (patch_[space] % chunk != 0 || extent % patch_[space] != 0) return true;
+      }
+    return false;
+  }
+
+  void keep_chunks(std::shared_ptr<CacheBudget> budget) {
+    chunks_ = std::make_shared<ChunkCache>(std::move(budget));
+    for (NamedArray& named : arrays_) {
+      int64_t of_a_sample = static_cast<int64_t>(dtype_size(named.array.dtype()));
+      for (std::size_t i = 0; i < named.axes.size(); ++i) {
+        const int64_t chunk = named.array.chunk()[i], extent = named.array.shape()[i];
+        const std::size_t space = kSpace.find(named.axes[i]);
+        const int64_t all = (extent + chunk - 1) / chunk;
+        const int64_t touched = space != std::string_view::npos ? (patch_[space] - 1) / chunk + 2
+                                : named.axes[i] == 'c'          ? all
+                                                                : 1;
+        of_a_sample *= std::min(touched, all) * chunk;
+      }
+      named.array.keep_chunks(chunks_, of_a_sample);
+    }
+  }
+
   Result<Tensor> read_piece(const NamedArray& named, int64_t index, StageTimes& times) const {
     const int64_t image = index / per_image_;
     int64_t piece = index % per_image_;
@@ -172,6 +209,7 @@ class ZarrSet final : public Dataset {
   }
 
   std::vector<NamedArray> arrays_;  // the image, then the mask
+  std::shared_ptr<ChunkCache> chunks_;
   Tensor labels_;
   std::array<int64_t, 3> patch_, pieces_{};
   uint64_t version_;
@@ -194,7 +232,7 @@ Result<Tensor> read_labels(const std::filesystem::path& folder, int64_t images) 
 
 }  // namespace
 
-Result<std::shared_ptr<const Dataset>> open_zarr(const ZarrOptions& options) {
+Result<std::shared_ptr<const ZarrDataset>> open_zarr(const ZarrOptions& options) {
   std::vector<NamedArray> arrays;
   HONE_ASSIGN(ZarrArray image, ZarrArray::open(options.image));
   HONE_ASSIGN(NamedArray named, name_axes(std::move(image), options.axes));
@@ -224,8 +262,8 @@ Result<std::shared_ptr<const Dataset>> open_zarr(const ZarrOptions& options) {
   uint64_t version = 0;
   for (const NamedArray& array : arrays)
     for (const char* name : {".zarray", "zarr.json"}) version += file_version(array.array.folder() / name);
-  return std::shared_ptr<const Dataset>(
-      std::make_shared<ZarrSet>(std::move(arrays), std::move(labels), options.patch, version));
+  return std::shared_ptr<const ZarrDataset>(
+      std::make_shared<ZarrSet>(std::move(arrays), std::move(labels), options.patch, version, options.cache));
 }
 
 }  // namespace hone::data

@@ -6,6 +6,9 @@
 // next parameters and k next of each moment. An absent `scale` is 1; it multiplies all gradients (clipping by
 // the global norm, undoing the loss's scale) without another trip through memory. Where it is NaN nothing is updated: the
 // results are the parameters and moments as they were (a step whose scaled gradients overflowed).
+//
+// With `numbers`, one for each parameter, parameters are bf16, and what is computed of them is rounded stochastically
+// (core/stochastic_rounding.h): by `seed`, the parameter's number, and how many updates were made before.
 #include <fmt/core.h>
 
 #include "graph/ops/infer_helpers.h"
@@ -23,6 +26,8 @@ struct OptimizerForm {
   std::size_t gradient(std::size_t i) const { return scalars + tensors + i; }
   std::size_t moment(std::size_t which, std::size_t i) const { return scalars + (2 + which) * tensors + i; }
 };
+
+bool rounds(const Attributes& attributes) { return !attributes.ints("numbers").empty(); }
 
 Result<OptimizerForm> optimizer_form(const InferContext& context, std::size_t scalars, std::size_t moments) {
   OptimizerForm form{scalars, moments, 0};
@@ -62,7 +67,27 @@ Status expect_like_parameter(const InferContext& context, std::size_t parameter,
   return merged.error().within(fmt::format("the {} in input {}", what, input));
 }
 
+// Numbers of parameters make them bf16, which nothing computes in another type: rounding is the operator's.
+Status expect_rounded(const InferContext& context, const OptimizerForm& form) {
+  if (!rounds(context.attributes())) return {};
+  const Ints numbers = context.attributes().ints("numbers");
+  if (numbers.size() != form.tensors)
+    return context.error(fmt::format("it has {} numbers for {} parameters", numbers.size(), form.tensors));
+  constexpr int64_t kMostParameters = int64_t{1} << 23;
+  for (std::size_t i = 0; i < form.tensors; ++i) {
+    const DType dtype = context.input(form.parameter(i)).dtype;
+    if (dtype != DType::kBF16 && dtype != DType::kUndefined)
+      return context.error(
+          fmt::format("a parameter that is rounded stochastically is {}, must be bf16", dtype_name(dtype)));
+    if (numbers[i] < 0 || numbers[i] >= kMostParameters)
+      return context.error(
+          fmt::format("{} is no number of a parameter, 0 to {}", numbers[i], kMostParameters - 1));
+  }
+  return {};
+}
+
 Status infer_updates(InferContext& context, const OptimizerForm& form) {
+  HONE_CHECK(expect_rounded(context, form));
   for (std::size_t i = 0; i < form.tensors; ++i) {
     const std::size_t parameter = form.parameter(i);
     HONE_CHECK(infer::expect_dtype(context, parameter, infer::is_general_float, "a floating-point type"));
@@ -91,7 +116,9 @@ Status infer_sgd(InferContext& context) {
   const bool momentum = context.attributes().real("momentum", 0) != 0;
   if (!momentum && context.attributes().integer("nesterov", 0) != 0)
     return context.error("nesterov needs a momentum");
-  HONE_ASSIGN(const OptimizerForm form, optimizer_form(context, 2, momentum ? 1 : 0));
+  const bool counts = rounds(context.attributes());
+  HONE_ASSIGN(const OptimizerForm form, optimizer_form(context, counts ? 3 : 2, momentum ? 1 : 0));
+  if (counts) HONE_CHECK(expect_optimizer_scalar(context, 2, "number of updates", is_integer));
   HONE_CHECK(expect_optimizer_scalar(context, 0, "learning rate", infer::is_general_float));
   HONE_CHECK(expect_optimizer_scalar(context, 1, "scale", infer::is_general_float));
   return infer_updates(context, form);
@@ -176,18 +203,27 @@ double square_sum_flops(const CostContext& context) {
 
 void add_optimizer_ops(OpTable& table) {
   using enum AttributeKind;
-  // Inputs: rate, scale (may be absent), x…, g…, and with momentum v…. For each element, with g = scale·g +
+  // Inputs: rate, scale (may be absent), with numbers the updates made before, x…, g…, and with momentum v…. For each element, with g = scale·g +
   // weight_decay·x:  v' = momentum·v + g;  x' = x - rate·v', or with nesterov x - rate·(g + momentum·v').
   // Without momentum x' = x - rate·g. As torch.optim.SGD with dampening 0 does from v = 0.
   table.add(optimizer("hone.Sgd", 2, 0, infer_sgd, sgd_flops,
-                      {{"momentum", kFloat}, {"nesterov", kInt}, {"weight_decay", kFloat}},
+                      {{"momentum", kFloat},
+                       {"nesterov", kInt},
+                       {"weight_decay", kFloat},
+                       {"seed", kInt},
+                       {"numbers", kInts}},
                       "one step of stochastic gradient descent over many tensors"));
   // Inputs: rate, updates made before (0 or more), scale (may be absent), x…, g…, m…, v…. With t = updates + 1
   // and g = scale·g:  m' = beta1·m + (1 - beta1)·g;  v' = beta2·v + (1 - beta2)·g²;
   // x' = x·(1 - rate·weight_decay) - rate·(m' / (1 - beta1^t)) / (√(v' / (1 - beta2^t)) + epsilon).
   // Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (ICLR 2019); Adam for weight_decay = 0.
   table.add(optimizer("hone.AdamW", 3, 2, infer_adamw, adamw_flops,
-                      {{"beta1", kFloat}, {"beta2", kFloat}, {"epsilon", kFloat}, {"weight_decay", kFloat}},
+                      {{"beta1", kFloat},
+                       {"beta2", kFloat},
+                       {"epsilon", kFloat},
+                       {"weight_decay", kFloat},
+                       {"seed", kInt},
+                       {"numbers", kInts}},
                       "one step of Adam with decoupled weight decay over many tensors"));
   // Of all elements of all inputs, of any float types: the square of the norm of many gradients, in f32, or f64 where one is.
   table.add({.name = "hone.SquareSum",

@@ -39,6 +39,25 @@ TEST(OptimizerTypes, SgdHasVelocitiesOnlyWithMomentum) {
               HasSubstr("it has 2 outputs for 1 parameters, must be 1"));
 }
 
+TEST(OptimizerTypes, ParametersThatAreRoundedAreBf16) {
+  const TensorType half = tensor_type(DType::kBF16, Dims{3});
+  const Attributes numbers = {{"numbers", Ints{7}}, {"seed", int64_t{1}}};
+  const auto sgd = [&](const TensorType& x, const Attributes& attributes) {
+    return optimizer_error("hone.Sgd", {kRate, TestInput::none(), kUpdates, x, f32({3})}, attributes);
+  };
+  EXPECT_EQ(sgd(half, numbers), "");
+  EXPECT_THAT(sgd(f32({3}), numbers), HasSubstr("rounded stochastically is f32, must be bf16"));
+  EXPECT_THAT(sgd(half, {{"numbers", Ints{7, 8}}}), HasSubstr("it has 2 numbers for 1 parameters"));
+  EXPECT_THAT(sgd(half, {{"numbers", Ints{-1}}}), HasSubstr("-1 is no number of a parameter"));
+  EXPECT_THAT(optimizer_error("hone.Sgd", {kRate, TestInput::none(), kRate, half, f32({3})}, numbers),
+              HasSubstr("the number of updates is f32"));
+  const std::vector<TestInput> adam = {kRate,    kUpdates, TestInput::none(), half,
+                                       f32({3}), f32({3}), f32({3})};
+  const auto types = infer_text("hone.AdamW", adam, numbers, 3);
+  ASSERT_TRUE(types.ok()) << types.error().message;
+  EXPECT_EQ(*types, (std::vector<std::string>{"bf16[3]", "f32[3]", "f32[3]"}));
+}
+
 TEST(OptimizerTypes, RefuseWhatDoesNotFitTogether) {
   EXPECT_THAT(optimizer_error("hone.Sgd", {f32({1}), TestInput::none(), f32({3}), f32({3})}),
               HasSubstr("the learning rate is f32[1], must be a scalar"));

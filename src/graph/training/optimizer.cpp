@@ -18,7 +18,7 @@ struct UpdateGroup {
   double rate_factor = 1;
   double weight_decay = 0;
   std::vector<TrainedParameter> parameters;
-  std::vector<std::size_t> places;  // among all parameters
+  std::vector<std::size_t> places;  // among all parameters: what they are rounded by
 };
 
 class UpdateEmitter {
@@ -40,16 +40,19 @@ class UpdateEmitter {
   std::vector<ValueId> update(const UpdateGroup& group);
   std::vector<ValueId> sgd(const UpdateGroup& group);
   std::vector<ValueId> adamw(const UpdateGroup& group, ValueId rate);
-  ValueId lion(const TrainedParameter& p, const UpdateGroup& group);
-  ValueId lamb(const TrainedParameter& p, const UpdateGroup& group);
-  ValueId muon(const TrainedParameter& p, const UpdateGroup& group);
+  ValueId lion(const UpdateGroup& group, std::size_t i);
+  ValueId lamb(const UpdateGroup& group, std::size_t i);
+  ValueId muon(const UpdateGroup& group, std::size_t i);
+  ValueId stepped(const UpdateGroup& group, std::size_t i, ValueId rate, ValueId direction, double decay,
+                  double factor = 1);
+  Attributes with_rounding(Attributes attributes, std::span<const std::size_t> places) const;
   ValueId orthogonalised(ValueId matrix, bool tall);
   std::vector<ValueId> many(const char* op, std::vector<ValueId> scalars, const UpdateGroup& group,
                             const std::vector<std::string>& moments, Attributes attributes);
 
-  // A state of the parameter's type: what it is called, and its value now.
+  // A state like the parameter, in f32: what it is called, and its value now.
   ValueId moment(const std::string& prefix, const TrainedParameter& p) {
-    return b_.input(prefix + p.name, b_.type(p.value));
+    return b_.input(prefix + p.name, b_.type(p.wide));
   }
   // What a state becomes: its next value, or what it is where the step is skipped.
   ValueId unless_skipped(ValueId next, ValueId now) {
@@ -69,6 +72,11 @@ class UpdateEmitter {
   ValueId mixed(double keep, ValueId a, ValueId b) { return plus(times(a, keep), times(b, 1 - keep)); }
   ValueId scaled_gradient(const TrainedParameter& p) {
     return scalars_.scale.valid() ? times(p.gradient, scalars_.scale) : p.gradient;
+  }
+  // A scale that is NaN where the step is skipped, and else nothing.
+  ValueId scale_of_skip() {
+    if (!scalars_.skip.valid()) return kNoValue;
+    return op("Where", {scalars_.skip, number(std::numeric_limits<double>::quiet_NaN()), number(1)});
   }
   ValueId rate_of(double factor) { return factor == 1 ? scalars_.rate : times(scalars_.rate, factor); }
   // x · (1 - rate · decay)
@@ -121,10 +129,10 @@ std::vector<ValueId> UpdateEmitter::update(const UpdateGroup& group) {
   if (o_.kind == OptimizerKind::kMuon && !is_matrix(b_, group.parameters.front()))
     return adamw(group, rate_of(group.rate_factor * o_.vector_rate / o_.rate));
   std::vector<ValueId> next;
-  for (const TrainedParameter& p : group.parameters) {
-    next.push_back(o_.kind == OptimizerKind::kLion   ? lion(p, group)
-                   : o_.kind == OptimizerKind::kLamb ? lamb(p, group)
-                                                     : muon(p, group));
+  for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+    next.push_back(o_.kind == OptimizerKind::kLion   ? lion(group, i)
+                   : o_.kind == OptimizerKind::kLamb ? lamb(group, i)
+                                                     : muon(group, i));
   }
   return next;
 }
@@ -139,8 +147,8 @@ std::vector<ValueId> UpdateEmitter::many(const char* name, std::vector<ValueId> 
     for (const TrainedParameter& p : group.parameters) states.push_back(moment(prefix, p));
   inputs.insert(inputs.end(), states.begin(), states.end());
   const std::size_t count = group.parameters.size();
-  std::vector<ValueId> next =
-      b_.add_many(name, std::move(inputs), count + states.size(), std::move(attributes), "update");
+  std::vector<ValueId> next = b_.add_many(name, std::move(inputs), count + states.size(),
+                                          with_rounding(std::move(attributes), group.places), "update");
   for (std::size_t i = 0; i < states.size(); ++i) b_.next_value(states[i], next[count + i]);
   next.resize(count);
   return next;
@@ -153,8 +161,34 @@ std::vector<ValueId> UpdateEmitter::sgd(const UpdateGroup& group) {
   if (o_.momentum != 0 && o_.nesterov) attributes.set("nesterov", int64_t{1});
   std::vector<std::string> moments;
   if (o_.momentum != 0) moments.push_back("sgd.v.");
-  return many("hone.Sgd", {rate_of(group.rate_factor), scalars_.scale}, group, moments,
-              std::move(attributes));
+  std::vector<ValueId> scalars = {rate_of(group.rate_factor), scalars_.scale};
+  if (scalars_.rounding_seed) scalars.push_back(scalars_.updates);
+  return many("hone.Sgd", std::move(scalars), group, moments, std::move(attributes));
+}
+
+// Of a node that updates the parameters with these numbers.
+Attributes UpdateEmitter::with_rounding(Attributes attributes, std::span<const std::size_t> places) const {
+  if (!scalars_.rounding_seed) return attributes;
+  attributes.set("seed", static_cast<int64_t>(*scalars_.rounding_seed));
+  attributes.set("numbers", Ints(places.begin(), places.end()));
+  return attributes;
+}
+
+// x' = x·(1 - rate·decay) - rate·factor·direction of parameter `i` of the group. Where it is bf16, that is a step of gradient
+// descent, whose operator rounds.
+ValueId UpdateEmitter::stepped(const UpdateGroup& group, std::size_t i, ValueId rate, ValueId direction,
+                               double decay, double factor) {
+  const TrainedParameter& p = group.parameters[i];
+  if (!scalars_.rounding_seed) {
+    const ValueId step = factor == 1 ? rate : times(rate, factor);
+    return unless_skipped(minus(decayed(p.value, rate, decay), times(direction, step)), p.value);
+  }
+  Attributes attributes;
+  if (decay != 0) attributes.set("weight_decay", static_cast<float>(decay));
+  return b_.add(
+      "hone.Sgd",
+      {rate, scale_of_skip(), scalars_.updates, p.value, factor == 1 ? direction : times(direction, factor)},
+      with_rounding(std::move(attributes), std::span(group.places).subspan(i, 1)), "update");
 }
 
 std::vector<ValueId> UpdateEmitter::adamw(const UpdateGroup& group, ValueId rate) {
@@ -163,10 +197,8 @@ std::vector<ValueId> UpdateEmitter::adamw(const UpdateGroup& group, ValueId rate
   ValueId scale = scalars_.scale;
   if (coupled) {
     for (TrainedParameter& p : with.parameters)
-      p.gradient = plus(scaled_gradient(p), times(p.value, group.weight_decay));
-    scale = scalars_.skip.valid()
-                ? op("Where", {scalars_.skip, number(std::numeric_limits<double>::quiet_NaN()), number(1)})
-                : kNoValue;
+      p.gradient = plus(scaled_gradient(p), times(p.wide, group.weight_decay));
+    scale = scale_of_skip();
   }
   const Attributes attributes = {{"beta1", static_cast<float>(o_.beta1)},
                                  {"beta2", static_cast<float>(o_.beta2)},
@@ -176,17 +208,19 @@ std::vector<ValueId> UpdateEmitter::adamw(const UpdateGroup& group, ValueId rate
 }
 
 // u = sign(beta1·m + (1 - beta1)·g);  x' = x·(1 - rate·decay) - rate·u;  m' = beta2·m + (1 - beta2)·g.
-ValueId UpdateEmitter::lion(const TrainedParameter& p, const UpdateGroup& group) {
+ValueId UpdateEmitter::lion(const UpdateGroup& group, std::size_t i) {
+  const TrainedParameter& p = group.parameters[i];
   const ValueId m = moment("lion.m.", p);
   const ValueId g = scaled_gradient(p);
   const ValueId rate = rate_of(group.rate_factor);
   const ValueId direction = op("Sign", {mixed(o_.beta1, m, g)});
   b_.next_value(m, unless_skipped(mixed(o_.beta2, m, g), m));
-  return unless_skipped(minus(decayed(p.value, rate, group.weight_decay), times(direction, rate)), p.value);
+  return stepped(group, i, rate, direction, group.weight_decay);
 }
 
 // r = m̂ / (√v̂ + epsilon) + decay·x;  x' = x - rate·(|x| / |r|)·r, the quotient being 1 where either norm is 0.
-ValueId UpdateEmitter::lamb(const TrainedParameter& p, const UpdateGroup& group) {
+ValueId UpdateEmitter::lamb(const UpdateGroup& group, std::size_t i) {
+  const TrainedParameter& p = group.parameters[i];
   const ValueId m = moment("lamb.m.", p);
   const ValueId v = moment("lamb.v.", p);
   const ValueId g = scaled_gradient(p);
@@ -196,18 +230,19 @@ ValueId UpdateEmitter::lamb(const TrainedParameter& p, const UpdateGroup& group)
   b_.next_value(v, unless_skipped(next_v, v));
   const ValueId root = op("Sqrt", {op("Div", {next_v, correction(o_.beta2)})});
   ValueId r = op("Div", {op("Div", {next_m, correction(o_.beta1)}), plus(root, number(o_.epsilon))});
-  if (group.weight_decay != 0) r = plus(r, times(p.value, group.weight_decay));
-  const ValueId of_x = norm(p.value);
+  if (group.weight_decay != 0) r = plus(r, times(p.wide, group.weight_decay));
+  const ValueId of_x = norm(p.wide);
   const ValueId of_r = norm(r);
   const ValueId either_zero = op("Equal", {times(of_x, of_r), number(0)});
   const ValueId divisor = op("Where", {either_zero, number(1), of_r});
   const ValueId trust = op("Where", {either_zero, number(1), op("Div", {of_x, divisor})});
-  return unless_skipped(minus(p.value, times(r, times(trust, rate_of(group.rate_factor)))), p.value);
+  return stepped(group, i, times(trust, rate_of(group.rate_factor)), r, 0);
 }
 
 // m' = momentum·m + (1 - momentum)·g; the update is g mixed with m' in the same way (Nesterov) or m', made
 // orthogonal, times √max(1, rows / columns).
-ValueId UpdateEmitter::muon(const TrainedParameter& p, const UpdateGroup& group) {
+ValueId UpdateEmitter::muon(const UpdateGroup& group, std::size_t i) {
+  const TrainedParameter& p = group.parameters[i];
   const ValueId m = moment("muon.m.", p);
   const ValueId g = scaled_gradient(p);
   const ValueId rate = rate_of(group.rate_factor);
@@ -218,8 +253,7 @@ ValueId UpdateEmitter::muon(const TrainedParameter& p, const UpdateGroup& group)
       orthogonalised(o_.nesterov ? mixed(o_.momentum, next_m, g) : next_m, shape[0] > shape[1]);
   const double factor =
       std::sqrt(std::max(1.0, static_cast<double>(shape[0]) / static_cast<double>(shape[1])));
-  return unless_skipped(
-      minus(decayed(p.value, rate, group.weight_decay), times(direction, times(rate, factor))), p.value);
+  return stepped(group, i, rate, direction, group.weight_decay, factor);
 }
 
 // Five steps of Newton and Schulz's iteration with the coefficients that Muon's authors chose for speed: singular

@@ -52,8 +52,9 @@ bool matches_pattern(const std::string& pattern, const std::string& name);
 
 struct TrainedParameter {
   std::string name;
-  ValueId value;     // an input of the graph
-  ValueId gradient;  // of the same type
+  ValueId value;     // an input of the graph: f32, or bf16
+  ValueId wide;      // the same in f32: what is computed with
+  ValueId gradient;  // f32
 };
 
 // What one update needs beside the parameters.
@@ -62,6 +63,7 @@ struct UpdateScalars {
   ValueId updates;           // i64[]: made before
   ValueId scale = kNoValue;  // f32[]: of all gradients (clipping, the loss's scale); absent: 1
   ValueId skip = kNoValue;   // bool[]: nothing changes; the scale is NaN then; absent: never
+  std::optional<uint64_t> rounding_seed = {};  // parameters are bf16, and rounded stochastically by it
 };
 
 // Adds the update of all parameters: their next values, in order. Moments become states.

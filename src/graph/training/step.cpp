@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "core/onnx_dtype.h"
 #include "graph/builder.h"
 #include "graph/differentiate.h"
 #include "graph/training/step_part.h"
@@ -100,8 +101,8 @@ class StepMaker {
   Result<Graph> make() {
     HONE_ASSIGN(output_, judged_output(micro_, options_.objective.output));
     add_data();
-    mark_part(builder_, 0, StepPart::kForward);
     HONE_CHECK(add_shared_inputs());
+    mark_part(builder_, 0, StepPart::kForward);
     HONE_CHECK(add_micro_batches());
     const std::size_t first = builder_.nodes().size();
     add_update();
@@ -112,6 +113,10 @@ class StepMaker {
  private:
   void add_data();
   Status add_shared_inputs();
+  ValueId add_parameter(const Value& of_micro);
+  ValueId in_f32(ValueId value, const std::string& name) {
+    return builder_.add("Cast", {value}, {{"to", dtype_to_onnx(DType::kF32)}}, name);
+  }
   Status add_micro_batches();
   Status add_micro_batch(ModelCopies& copies, int64_t number);
   Result<ValueId> loss_of(ValueId prediction, ValueId target);
@@ -171,8 +176,11 @@ Status StepMaker::add_shared_inputs() {
           fmt::format("the model's input '{}' ({}) is fed by no field of the data; name it in "
                       "[model] inputs",
                       value.name, value.type.text()));
+    if (is_parameter) {
+      shared_[id] = add_parameter(value);
+      continue;
+    }
     const ValueId input = builder_.input(value.name, value.type);
-    if (is_parameter) trained_.push_back({value.name, input, kNoValue});
     if (is_state) {
       states_[id] = input;
       model_states_.emplace_back(input, id);
@@ -182,6 +190,17 @@ Status StepMaker::add_shared_inputs() {
   }
   if (trained_.empty()) return invalid("the loss depends on no weight");
   return {};
+}
+
+// The parameter in f32.
+ValueId StepMaker::add_parameter(const Value& of_micro) {
+  TensorType type = of_micro.type;
+  const bool is_narrow = options_.bf16_weights && type.dtype == DType::kF32;
+  if (is_narrow) type.dtype = DType::kBF16;
+  const ValueId input = builder_.input(of_micro.name, type);
+  const ValueId wide = is_narrow ? in_f32(input, of_micro.name + ".f32") : input;
+  trained_.push_back({of_micro.name, input, wide, kNoValue});
+  return wide;
 }
 
 Result<ValueId> StepMaker::loss_of(ValueId prediction, ValueId target) {
@@ -218,15 +237,16 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   HONE_ASSIGN(const ValueId loss, loss_of(map.at(output_), data_.at(options_.objective.target)[at]));
   end_part(StepPart::kLoss);
   std::vector<ValueId> xs;
-  for (const TrainedParameter& p : trained_) xs.push_back(p.value);
+  for (const TrainedParameter& p : trained_) xs.push_back(p.wide);
   const ValueId judged =
       options_.scale_loss ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled") : loss;
   HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, judged, xs));
+  end_part(StepPart::kBackward);
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     ValueId& sum = trained_[i].gradient;
     sum = sum.valid() ? builder_.add("Add", {sum, gradients[i]}, {}, "micro.gradient") : gradients[i];
   }
-  end_part(StepPart::kBackward);
+  end_part(StepPart::kAccumulation);
   loss_ = loss_.valid() ? builder_.add("Add", {loss_, loss}, {}, "micro.loss") : loss;
   end_part(StepPart::kLoss);
   for (const StatePair& pair : micro_.states())
@@ -249,7 +269,7 @@ Status StepMaker::add_micro_batches() {
 
 // What the update multiplies gradients by: clipped by their norm, and without the loss's scale.
 UpdateScalars StepMaker::scalars_of(ValueId rate, ValueId norm) {
-  UpdateScalars scalars{.rate = rate, .updates = updates_};
+  UpdateScalars scalars{.rate = rate, .updates = updates_, .rounding_seed = options_.bf16_weights};
   if (options_.clip > 0) scalars.scale = emit_clip_scale(builder_, norm, options_.clip);
   if (!options_.scale_loss) return scalars;
   const auto add = [&](const char* op, std::vector<ValueId> inputs) {
@@ -302,9 +322,11 @@ void StepMaker::add_update() {
       return builder_.constant("ema.number", Tensor::scalar_f32(static_cast<float>(value)));
     };
     for (std::size_t i = 0; i < trained_.size(); ++i) {
-      const ValueId mean = builder_.input(kEmaPrefix + trained_[i].name, builder_.type(next[i]));
+      const TrainedParameter& p = trained_[i];
+      const ValueId mean = builder_.input(kEmaPrefix + p.name, builder_.type(p.wide));
+      const ValueId wide = p.wide == p.value ? next[i] : in_f32(next[i], "ema.next_weight");
       const ValueId kept = builder_.add("Mul", {mean, number(options_.ema)}, {}, "ema.kept");
-      const ValueId added = builder_.add("Mul", {next[i], number(1 - options_.ema)}, {}, "ema.added");
+      const ValueId added = builder_.add("Mul", {wide, number(1 - options_.ema)}, {}, "ema.added");
       builder_.next_value(mean, unless_skipped(builder_.add("Add", {kept, added}, {}, "ema.next"), mean));
     }
   }

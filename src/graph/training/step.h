@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct StepOptions {
   // numbers, in which case the step changes no parameter, moment, statistic or mean; doubled after kScaleInterval steps
   // without. Micikevicius et al., "Mixed Precision Training" (ICLR 2018); numbers as torch.amp.GradScaler's.
   bool scale_loss = false;
+  // Parameters are states of bf16, without f32 copies that last: updates are computed in f32 and rounded stochastically
+  // (core/stochastic_rounding.h) by this seed. Moments and moving averages stay f32.
+  std::optional<uint64_t> bf16_weights = {};
 };
 
 inline constexpr const char* kDataPrefix = "data.";

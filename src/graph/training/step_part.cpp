@@ -7,7 +7,8 @@ namespace hone::graph {
 namespace {
 
 // No exporter names a node so.
-constexpr std::array<std::string_view, 5> kMarks = {"", "<forward>", "<loss>", "<backward>", "<optimizer>"};
+constexpr std::array<std::string_view, 6> kMarks = {"",           "<forward>",      "<loss>",
+                                                    "<backward>", "<accumulation>", "<optimizer>"};
 
 StepPart part_of_mark(std::string_view name) {
   for (std::size_t i = 1; i < kMarks.size(); ++i)

@@ -16,7 +16,8 @@ enum class StepPart : uint8_t {
   kForward,
   kLoss,
   kBackward,
-  kOptimizer,  // clipping, schedule, updates, moving average
+  kAccumulation,  // of the backward pass: adding up what micro-batches give, which stays f32 in a narrow step
+  kOptimizer,     // clipping, schedule, updates, moving average
 };
 
 // The nodes added since there were `first` of them belong to this part.

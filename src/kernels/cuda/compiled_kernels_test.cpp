@@ -252,6 +252,8 @@ void add_updates(std::vector<NamedSource>& sources) {
     OptimizerProgram sgd{.kind = OptimizerProgram::Kind::kSgd, .gradient = dtype};
     sgd.momentum = dtype == DType::kF16 ? 0.0F : 0.9F;
     sources.push_back({"sgd", generate_optimizer(sgd)->text, {kOptimizerEntry}});
+    adamw.parameter = DType::kBF16;
+    sources.push_back({"adamw_rounded", generate_optimizer(adamw)->text, {kOptimizerEntry}});
     sources.push_back({"square_sum", generate_square_sum(dtype)->text, {kSquaresEntry, kJoinSquaresEntry}});
   }
   for (const DType dtype : kFloats) {

@@ -13,17 +13,58 @@ namespace {
 
 constexpr std::string_view kOptimizerTensorsText = R"cuda(
 struct HoneTensors {
-  const float* x[kTensors];
+  const HoneParameter* x[kTensors];
   const HoneGradient* gradient[kTensors];
   const float* m[kTensors];
   const float* v[kTensors];
-  float* next_x[kTensors];
+  HoneParameter* next_x[kTensors];
   float* next_m[kTensors];
   float* next_v[kTensors];
   hone_i64 size[kTensors];
+  int number[kTensors];
   int first[kTensors + 1];
   int count;
 };
+)cuda";
+
+// Parameters of bf16 are rounded stochastically: core/stochastic_rounding.h says by which bits. Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3" (SC11): the bits of four elements are half a block.
+constexpr std::string_view kRoundingText = R"cuda(
+typedef unsigned long long HoneWord;
+struct HoneHalves { unsigned at[4]; };
+HONE_FUNCTION HoneHalves hone_halves(HoneWord seed, HoneWord stream, HoneWord element) {
+  const HoneWord index = element / 8;
+  unsigned c0 = (unsigned)index, c1 = (unsigned)(index >> 32), c2 = (unsigned)stream, c3 = (unsigned)(stream >> 32);
+  unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const HoneWord a = 0xD2511F53ull * c0, b = 0xCD9E8D57ull * c2;
+    c0 = (unsigned)(b >> 32) ^ c1 ^ k0;
+    c1 = (unsigned)b;
+    c2 = (unsigned)(a >> 32) ^ c3 ^ k1;
+    c3 = (unsigned)a;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  const unsigned first = element % 8 == 0 ? c0 : c2, second = element % 8 == 0 ? c1 : c3;
+  HoneHalves halves;
+  halves.at[0] = first & 0xffffu;
+  halves.at[1] = first >> 16;
+  halves.at[2] = second & 0xffffu;
+  halves.at[3] = second >> 16;
+  return halves;
+}
+HONE_FUNCTION HoneParameter hone_rounded(float x, unsigned half) {
+  const unsigned bits = hone_bits_of_float(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return HoneParameterForm::stored(x);
+  return (HoneParameter)((bits + half) >> 16);
+}
+)cuda";
+constexpr std::string_view kNoRoundingText = R"cuda(
+typedef unsigned long long HoneWord;
+struct HoneHalves { unsigned at[4]; };
+HONE_FUNCTION HoneHalves hone_halves(HoneWord, HoneWord, HoneWord) { return HoneHalves{}; }
+HONE_FUNCTION HoneParameter hone_rounded(float x, unsigned) { return x; }
 )cuda";
 
 // What the numbers of one update make of an element. Loshchilov and Hutter, "Decoupled Weight Decay Regularization".
@@ -59,10 +100,11 @@ HONE_FUNCTION void hone_update(const HoneNumbers& n, float g, float& x, float& m
 // Four elements a load; the end of a tensor one by one.
 constexpr std::string_view kOptimizerKernel = R"cuda(
 typedef HoneVector<float, 4> HoneFour;
+typedef HoneVector<HoneParameter, 4> HoneParameters;
 typedef HoneVector<HoneGradient, 4> HoneGradients;
 
 extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t, const float* rate, const hone_i64* updates,
-    const float* scale) {
+    const float* scale, HoneWord seed) {
   __shared__ HoneNumbers numbers;
   if (threadIdx.x == 0) numbers = hone_numbers(rate, updates);
   __syncthreads();
@@ -72,32 +114,40 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
   const int i = hone_tensor_of_block(t);
   const hone_i64 size = t.size[i];
   const hone_i64 begin = ((hone_i64)blockIdx.x - t.first[i]) * kChunk;
-  const float* const x = t.x[i];
+  const HoneParameter* const x = t.x[i];
   const HoneGradient* const gradient = t.gradient[i];
   const float* const m = t.m[i];
   const float* const v = t.v[i];
-  float* const next_x = t.next_x[i];
+  HoneParameter* const next_x = t.next_x[i];
   float* const next_m = t.next_m[i];
   float* const next_v = t.next_v[i];
+  const HoneWord stream = kRounds ? ((HoneWord)t.number[i] + 1) << 40 | (HoneWord)*updates : 0;
 #pragma unroll
   for (int k = 0; k < kChunk / 1024; ++k) {
     const hone_i64 at = begin + k * 1024 + (int)threadIdx.x * 4;
+    if (at >= size) continue;
+    const HoneHalves halves = hone_halves(seed, stream, (HoneWord)at);
     if (at + 4 <= size) {
-      HoneFour xs = *(const HoneFour*)(x + at), ms = {}, vs = {};
+      HoneParameters xs = *(const HoneParameters*)(x + at);
+      HoneFour ms = {}, vs = {};
       const HoneGradients gs = *(const HoneGradients*)(gradient + at);
       if (kMoments > 0) ms = *(const HoneFour*)(m + at);
       if (kMoments > 1) vs = *(const HoneFour*)(v + at);
 #pragma unroll
-      for (int j = 0; j < 4 && !keeps; ++j)
-        hone_update(n, HoneForm::held(gs.at[j]) * factor, xs.at[j], ms.at[j], vs.at[j]);
-      *(HoneFour*)(next_x + at) = xs;
+      for (int j = 0; j < 4 && !keeps; ++j) {
+        float x1 = HoneParameterForm::held(xs.at[j]);
+        hone_update(n, HoneForm::held(gs.at[j]) * factor, x1, ms.at[j], vs.at[j]);
+        xs.at[j] = hone_rounded(x1, halves.at[j]);
+      }
+      *(HoneParameters*)(next_x + at) = xs;
       if (kMoments > 0) *(HoneFour*)(next_m + at) = ms;
       if (kMoments > 1) *(HoneFour*)(next_v + at) = vs;
     } else {
-      for (hone_i64 e = at; e < size; ++e) {
-        float x1 = x[e], m1 = kMoments > 0 ? m[e] : 0.0f, v1 = kMoments > 1 ? v[e] : 0.0f;
+      for (int j = 0; j < 3 && at + j < size; ++j) {
+        const hone_i64 e = at + j;
+        float x1 = HoneParameterForm::held(x[e]), m1 = kMoments > 0 ? m[e] : 0.0f, v1 = kMoments > 1 ? v[e] : 0.0f;
         if (!keeps) hone_update(n, HoneForm::held(gradient[e]) * factor, x1, m1, v1);
-        next_x[e] = x1;
+        next_x[e] = keeps ? x[e] : hone_rounded(x1, halves.at[j]);
         if (kMoments > 0) next_m[e] = m1;
         if (kMoments > 1) next_v[e] = v1;
       }
@@ -111,20 +161,26 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
 Result<cuda::KernelSource> generate_optimizer(const OptimizerProgram& program) {
   if (!is_element_type(program.gradient))
     return unsupported(fmt::format("an optimizer of gradients of {}", dtype_name(program.gradient)));
+  if (program.parameter != DType::kF32 && program.parameter != DType::kBF16)
+    return unsupported(fmt::format("an optimizer of parameters of {}", dtype_name(program.parameter)));
   const bool adamw = program.kind == OptimizerProgram::Kind::kAdamW;
   std::string text(kBasePrelude);
   text += fmt::format(
-      "typedef {} HoneGradient;\ntypedef {} HoneForm;\nconstexpr int kTensors = {}, kChunk = {}, kMoments = "
+      "typedef {} HoneGradient;\ntypedef {} HoneForm;\ntypedef {} HoneParameter;\ntypedef {} "
+      "HoneParameterForm;\nconstexpr int kTensors = {}, kChunk = {}, kMoments = "
       "{};\n"
-      "constexpr bool kScaled = {}, kNesterov = {};\nconstexpr float kDecay = {:a}f;\nconstexpr float "
+      "constexpr bool kRounds = {}, kScaled = {}, kNesterov = {};\nconstexpr float kDecay = "
+      "{:a}f;\nconstexpr float "
       "kMomentum = {:a}f;\n"
       "constexpr float kBeta1 = {:a}f;\nconstexpr float kBeta2 = {:a}f;\nconstexpr float kEpsilon = {:a}f;\n",
-      element_memory(program.gradient), element_form(program.gradient), kOptimizerTensors, kOptimizerChunk,
-      program.moments(), program.scaled, program.nesterov, static_cast<double>(program.weight_decay),
+      element_memory(program.gradient), element_form(program.gradient), element_memory(program.parameter),
+      element_form(program.parameter), kOptimizerTensors, kOptimizerChunk, program.moments(),
+      program.rounds(), program.scaled, program.nesterov, static_cast<double>(program.weight_decay),
       static_cast<double>(program.momentum), static_cast<double>(program.beta1),
       static_cast<double>(program.beta2), static_cast<double>(program.epsilon));
   text += kTensorOfBlock;
   text += kOptimizerTensorsText;
+  text += program.rounds() ? kRoundingText : kNoRoundingText;
   text += adamw ? kAdamWText : kSgdText;
   text += kOptimizerKernel;
   return cuda::KernelSource{.name = "optimizer.cu", .text = std::move(text), .options = {"--fmad=false"}};

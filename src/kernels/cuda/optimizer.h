@@ -1,4 +1,5 @@
-// Optimizers over many tensors as a CUDA kernel: parameters and moments f32, updated where they lie or elsewhere. Addresses and
+// Optimizers over many tensors as a CUDA kernel: parameters f32, or bf16 that are rounded stochastically
+// (core/stochastic_rounding.h), and moments f32, updated where they lie or elsewhere. Addresses and
 // sizes are an argument of the launch, so that one kernel serves all models.
 #pragma once
 
@@ -17,13 +18,15 @@ namespace hone::kernels::gpu {
 struct OptimizerProgram {
   enum class Kind : uint8_t { kSgd, kAdamW };
   Kind kind = Kind::kAdamW;
-  DType gradient = DType::kF32;  // f32, f16, bf16
-  bool scaled = false;           // gradients are multiplied by a number in the device's memory
+  DType parameter = DType::kF32;  // or bf16
+  DType gradient = DType::kF32;   // f32, f16, bf16
+  bool scaled = false;            // gradients are multiplied by a number in the device's memory
   float weight_decay = 0;
   float momentum = 0;  // of Sgd
   bool nesterov = false;
   float beta1 = 0.9F, beta2 = 0.999F, epsilon = 1e-8F;  // of AdamW
 
+  bool rounds() const { return parameter == DType::kBF16; }
   std::size_t moments() const { return kind == Kind::kAdamW ? 2 : momentum != 0 ? 1 : 0; }
 };
 
@@ -39,12 +42,14 @@ struct OptimizerTensors {
   std::array<const void*, kOptimizerTensors> x{}, gradient{}, m{}, v{};
   std::array<void*, kOptimizerTensors> next_x{}, next_m{}, next_v{};
   std::array<int64_t, kOptimizerTensors> size{};
+  std::array<int32_t, kOptimizerTensors> number{};  // of parameters that are rounded
   std::array<int32_t, kOptimizerTensors + 1> first{};
   int32_t count = 0;
 };
 
 // Arguments of kOptimizerEntry: OptimizerTensors, then the addresses of the rate (f32), of the number of updates made before
-// (i64; AdamW) and of the scale (f32; where `scaled`); null where there is none.
+// (i64; AdamW, and where parameters are rounded) and of the scale (f32; where `scaled`); null where there is none. Last the
+// seed by which parameters are rounded (u64).
 Result<cuda::KernelSource> generate_optimizer(const OptimizerProgram& program);
 
 }  // namespace hone::kernels::gpu

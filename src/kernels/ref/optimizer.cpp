@@ -1,9 +1,10 @@
 // Optimizers over many tensors (graph/ops/optimizer.cpp states the formulas and the order of inputs). All
-// arithmetic is in double, with one rounding of each result.
+// arithmetic is in double, with one rounding of each result, but two where it is rounded stochastically: to f32 before.
 #include <cmath>
 
 #include <fmt/core.h>
 
+#include "core/stochastic_rounding.h"
 #include "kernels/ref/elements.h"
 
 namespace hone::kernels::ref {
@@ -42,6 +43,19 @@ Tensor updated(const Tensor& tensor, const std::vector<double>& values) {
   return narrow(tensor.dtype(), tensor.shape(), values);
 }
 
+// The next value of parameter `i`, rounded as the call asks for.
+Tensor updated_parameter(const RefCall& call, const Tensor& parameter, std::size_t i, int64_t updates,
+                         const std::vector<double>& values) {
+  const Ints numbers = call.attributes.ints("numbers");
+  if (i >= numbers.size()) return updated(parameter, values);
+  const RoundingBits bits(static_cast<uint64_t>(call.attributes.integer("seed", 0)), numbers[i], updates);
+  Tensor next(DType::kBF16, parameter.shape());
+  const std::span<uint16_t> to = next.as<uint16_t>();
+  for (std::size_t j = 0; j < values.size(); ++j)
+    to[j] = f32_to_bf16_stochastically(static_cast<float>(values[j]), bits.of(static_cast<int64_t>(j)));
+  return next;
+}
+
 // Parameters and moments as they are: what a scale of NaN asks for.
 std::vector<Tensor> as_they_are(const TensorGroups& groups, std::size_t moments) {
   std::vector<Tensor> kept;
@@ -55,7 +69,9 @@ OptimizerOutputs sgd(const RefCall& call) {
   const double momentum = call.attributes.real("momentum", 0);
   const double decay = call.attributes.real("weight_decay", 0);
   const bool nesterov = call.attributes.integer("nesterov", 0) != 0;
-  HONE_ASSIGN(const TensorGroups groups, tensor_groups_of(call, 2, momentum != 0 ? 3 : 2));
+  const bool rounds = !call.attributes.ints("numbers").empty();
+  HONE_ASSIGN(const TensorGroups groups, tensor_groups_of(call, rounds ? 3 : 2, momentum != 0 ? 3 : 2));
+  const int64_t updates = rounds && call.has(2) ? call.inputs[2].int_at(0) : 0;
   const double rate = optimizer_scalar(call, 0, 0);
   const double scale = optimizer_scalar(call, 1, 1);
   if (std::isnan(scale)) return as_they_are(groups, momentum != 0 ? 1 : 0);
@@ -70,7 +86,7 @@ OptimizerOutputs sgd(const RefCall& call) {
       if (momentum != 0) v[j] = momentum * v[j] + g;
       x[j] -= rate * (momentum == 0 ? g : nesterov ? g + momentum * v[j] : v[j]);
     }
-    parameters.push_back(updated(groups.of(0, i), x));
+    parameters.push_back(updated_parameter(call, groups.of(0, i), i, updates, x));
     if (momentum != 0) velocities.push_back(updated(groups.of(2, i), v));
   }
   parameters.insert(parameters.end(), velocities.begin(), velocities.end());
@@ -106,7 +122,7 @@ OptimizerOutputs adamw(const RefCall& call) {
       const double step = m[j] / correction1 / (std::sqrt(v[j] / correction2) + epsilon);
       x[j] = x[j] * (1 - rate * decay) - rate * step;
     }
-    parameters.push_back(updated(groups.of(0, i), x));
+    parameters.push_back(updated_parameter(call, groups.of(0, i), i, call.inputs[1].int_at(0), x));
     first.push_back(updated(groups.of(2, i), m));
     second.push_back(updated(groups.of(3, i), v));
   }

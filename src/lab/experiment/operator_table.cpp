@@ -143,6 +143,7 @@ trace::Phase phase_of(graph::StepPart part) {
     case graph::StepPart::kLoss:
       return trace::Phase::kLoss;
     case graph::StepPart::kBackward:
+    case graph::StepPart::kAccumulation:
       return trace::Phase::kBackward;
     case graph::StepPart::kOptimizer:
       return trace::Phase::kOptimizer;

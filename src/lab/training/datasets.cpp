@@ -160,7 +160,8 @@ Result<TrainingData> open_tokens(const model::RecipeData& recipe) {
   return made;
 }
 
-Result<TrainingData> open_zarr_of(const model::RecipeData& recipe) {
+Result<TrainingData> open_zarr_of(const model::RecipeData& recipe,
+                                  std::shared_ptr<data::CacheBudget> budget) {
   data::ZarrOptions options;
   options.image = recipe.path;
   options.mask = recipe.masks;
@@ -168,8 +169,11 @@ Result<TrainingData> open_zarr_of(const model::RecipeData& recipe) {
   options.axes = recipe.axes;
   options.mask_axes = recipe.mask_axes;
   for (std::size_t i = 0; i < recipe.patch.size(); ++i) options.patch.at(i) = recipe.patch[i];
-  HONE_ASSIGN(std::shared_ptr<const data::Dataset> whole, data::open_zarr(options));
-  return split(std::move(whole), recipe, true);
+  options.cache = std::move(budget);
+  HONE_ASSIGN(const std::shared_ptr<const data::ZarrDataset> whole, data::open_zarr(options));
+  HONE_ASSIGN(TrainingData made, split(whole, recipe, true));
+  made.chunks = whole->chunks();
+  return made;
 }
 
 Result<TrainingData> open_pairs_of(const model::RecipeData& recipe) {
@@ -207,13 +211,13 @@ Result<TrainingData> open_table(const model::RecipeData& recipe) {
   return split_classes(std::move(found), recipe);
 }
 
-Result<TrainingData> open_source(const model::RecipeData& recipe) {
+Result<TrainingData> open_source(const model::RecipeData& recipe, std::shared_ptr<data::CacheBudget> budget) {
   if (recipe.source == "digits") return open_digits(recipe);
   if (recipe.source == "cells") return open_cells(recipe);
   if (recipe.source == "pairs") return open_pairs_of(recipe);
   if (recipe.source == "folders") return open_folders(recipe);
   if (recipe.source == "table") return open_table(recipe);
-  if (recipe.source == "zarr") return open_zarr_of(recipe);
+  if (recipe.source == "zarr") return open_zarr_of(recipe, std::move(budget));
   return open_tokens(recipe);
 }
 
@@ -279,10 +283,14 @@ Status keep_on_disk(const model::RecipeData& recipe, TrainingData& opened) {
 }  // namespace
 
 Result<TrainingData> open_data(const model::RecipeData& recipe) {
-  HONE_ASSIGN(TrainingData opened, open_source(recipe));
+  std::shared_ptr<data::CacheBudget> budget;
+  if (recipe.cache_mb > 0) budget = std::make_shared<data::CacheBudget>(recipe.cache_mb * 1'000'000);
+  HONE_ASSIGN(TrainingData opened, open_source(recipe, budget));
   HONE_CHECK(keep_on_disk(recipe, opened));
-  if (recipe.cache_mb > 0 && opened.tokens_per_sample == 0) {  // tokens are in memory already, or mapped
-    const auto budget = std::make_shared<data::CacheBudget>(recipe.cache_mb * 1'000'000);
+  // Tokens are in memory already, or mapped; samples of chunks that are kept would be there twice, but from a disk they
+  // come without their chunks.
+  const bool keeps_samples = opened.tokens_per_sample == 0 && (!opened.chunks || !recipe.cache.empty());
+  if (budget && keeps_samples) {
     opened.training = data::cache_in_memory(std::move(opened.training), budget);
     if (opened.validation) opened.validation = data::cache_in_memory(std::move(opened.validation), budget);
   }

@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/loader.h"
 #include "data/transform.h"
+#include "data/zarr/chunk_cache.h"
 #include "model/recipe/recipe.h"
 
 namespace hone::lab {
@@ -21,6 +22,8 @@ struct TrainingData {
   // From samples to what batches hold; null: nothing is done. The second draws no random numbers but for hiding tokens.
   std::shared_ptr<const data::Transform> augmentation, preparation;
   std::vector<std::shared_ptr<const data::DiskCache>> on_disk;  // that are behind them
+  std::shared_ptr<const data::ChunkCache>
+      chunks;                        // of Zarr arrays whose samples share chunks; null: none is kept
   std::vector<std::string> classes;  // the names of classes by their number, where the data give them names
   int64_t mask_token = -1;           // that stands for hidden ones; -1: none are hidden
   int64_t tokens_per_sample = 0;     // of text: what speed is counted in; 0: samples

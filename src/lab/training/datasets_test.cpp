@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/testing/scratch_path.h"
 #include "core/testing/source_folder.h"
+#include "data/cache/memory_cache.h"
 #include "lab/training/environment.h"
 
 namespace hone::lab {
@@ -73,6 +74,31 @@ TEST(TrainingData, ImagesOfZarrAreWhatModelsTake) {
   ASSERT_TRUE(batch.ok()) << batch.error().message;
   EXPECT_EQ(batch->tensors[0].shape(), (Shape{1, 1, 5, 7}));
   EXPECT_FLOAT_EQ(static_cast<float>(batch->tensors[0].at(34)), 406.0f / 65535);
+}
+
+TEST(TrainingData, KeepsChunksThatSamplesShareInsteadOfSamples) {
+  model::RecipeData recipe;
+  recipe.source = "zarr";
+  recipe.path = source_folder() / "src/data/testing/files/zarr/v3_sharded";
+  recipe.axes = "nyx";
+  recipe.validation = 0.25;
+  recipe.patch = {0, 1, 2};  // of chunks of 2 x 3
+  const auto is_cached = [](const TrainingData& data) {
+    return std::dynamic_pointer_cast<const data::CachedDataset>(data.training) != nullptr;
+  };
+  const auto data = open_data(recipe);
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  for (const auto& part : {data->training, data->validation})
+    for (int64_t i = 0; i < part->size(); ++i) ASSERT_TRUE(part->read(i).ok());
+  EXPECT_EQ(data->chunks->counts().loaded, 4 * 3 * 2);
+  EXPECT_FALSE(is_cached(*data));
+  recipe.patch = {0, 5, 6};
+  EXPECT_EQ(open_data(recipe)->chunks, nullptr);
+  EXPECT_TRUE(is_cached(*open_data(recipe)));
+  recipe.cache_mb = 0;
+  recipe.patch = {0, 1, 2};
+  EXPECT_EQ(open_data(recipe)->chunks, nullptr);
+  EXPECT_FALSE(is_cached(*open_data(recipe)));
 }
 
 TEST(TrainingData, KeepsDecodedSamplesInAFolderToo) {

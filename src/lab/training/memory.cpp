@@ -179,6 +179,11 @@ std::size_t data_memory(const TrainingData& data, const model::Recipe& recipe, s
   const auto budget = static_cast<std::size_t>(recipe.data.cache_mb * 1'000'000);
   std::size_t kept = cached_bytes(data.training, budget, (steps + ahead - 1) * recipe.train.batch);
   if (data.validation) kept += cached_bytes(data.validation, budget, data.validation->size());
+  if (data.chunks) {
+    const int64_t judged = data.validation ? data.validation->size() : 0;
+    kept += static_cast<std::size_t>(
+        data.chunks->bytes_behind((steps + ahead - 1) * recipe.train.batch + judged));
+  }
   return opened + static_cast<std::size_t>(ahead * together) * each + std::min(kept, budget);
 }
 

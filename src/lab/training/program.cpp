@@ -14,6 +14,7 @@
 #include "graph/verify.h"
 #include "model/onnx/reader.h"
 #include "model/zoo/zoo.h"
+#include "passes/lower_precision.h"
 #include "passes/pipeline.h"
 #include "runtime/interpreter.h"
 
@@ -110,6 +111,7 @@ void ProgramMaker::set_options() {
   o.clip = recipe_.train.clip;
   o.ema = recipe_.train.ema;
   o.scale_loss = recipe_.train.precision == "fp16";
+  if (recipe_.train.weights == "bf16") o.bf16_weights = recipe_.train.seed;
   for (const data::Field& field : fields_) {
     Shape shape = field.shape;
     shape.insert(shape.begin(), recipe_.train.batch);
@@ -235,6 +237,8 @@ void ProgramMaker::set_initial_values() {
                          ? found->second
                          : Tensor::borrowed(value.type.dtype, value.type.shape(), zeros->data(), zeros);
     if (value.name == "random.seed") initial = Tensor::scalar_i64(static_cast<int64_t>(recipe_.train.seed));
+    if (value.type.dtype == DType::kBF16 && initial.dtype() == DType::kF32)
+      initial = passes::narrowed(initial, DType::kBF16);
     if (value.name == graph::kLossScaleState) initial = Tensor::scalar_f32(graph::kFirstLossScale);
     program_.initial[value.name] = initial.aligned();
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/as_f32.h"
 #include "lab/experiment/target.h"
 #include "lab/prepared.h"
 #include "runtime/interpreter.h"
@@ -237,13 +238,14 @@ Status Session::restore(const model::NamedTensors& states) {
   return {};
 }
 
-// With the moving average where there is one.
+// In f32, with the moving average where there is one.
 Result<Tensor> Session::trained_value(const graph::NamedTensor& tensor) const {
   const graph::Graph& graph = plan_->graph();
   std::size_t input = input_named(graph, graph::kEmaPrefix + tensor.name);
   if (input == kNoInput) input = input_named(graph, tensor.name);
   if (input == kNoInput) return tensor.value;  // the loss does not depend on it
-  return plan_->read_input(input);
+  HONE_ASSIGN(const Tensor kept, plan_->read_input(input));
+  return kept.dtype() == DType::kBF16 ? as_f32(kept) : kept;
 }
 
 Result<std::map<std::string, Tensor>> Session::trained_values() const {

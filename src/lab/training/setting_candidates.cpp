@@ -51,7 +51,7 @@ std::vector<SettingCandidate> pass_and_kernel_candidates(const model::RecipeTrai
       // A scaled loss is another step: fp16 is the user's to set, and to take back.
       if (row.kept && row.name == "bf16" && train.precision == "f32")
         candidates.push_back(in_precision("bf16", row));
-      if (!row.kept && row.name == "bf16" && train.precision == "bf16" && slower)
+      if (!row.kept && row.name == "bf16" && train.precision == "bf16" && train.weights == "f32" && slower)
         candidates.push_back(in_precision("f32", row));
       continue;
     }

@@ -330,6 +330,13 @@ Status RecipeReader::read_train(SectionReader s) {
   static const std::vector<std::string> kPrecisions = {"f32", "bf16", "fp16"};
   s.read_name("precision", precision, kPrecisions);
   t.precision = kPrecisions[precision];
+  std::size_t weights = 0;
+  static const std::vector<std::string> kWeights = {"f32", "bf16"};
+  s.read_name("weights", weights, kWeights);
+  t.weights = kWeights[weights];
+  if (t.weights == "bf16" && t.precision != "bf16")
+    s.fail("weights",
+           "weights of bf16 need precision = \"bf16\": other products would keep f32 copies of them");
   s.read("deterministic", t.deterministic);
   s.read("without_passes", t.without_passes);
   s.read("evaluate_every", t.evaluate_every, kNotNegative);

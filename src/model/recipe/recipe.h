@@ -87,7 +87,8 @@ struct RecipeTrain {
   double clip = 0;
   double ema = 0;
   uint64_t seed = 1;              // of order, augmentation and dropout
-  std::string precision = "f32";  // or "bf16", "fp16": of products and what follows them; weights stay f32
+  std::string precision = "f32";  // or "bf16", "fp16": of products and what follows them
+  std::string weights = "f32";    // or, with precision "bf16", "bf16": kept so, and rounded stochastically
   // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
   // bit by bit.
   bool deterministic = true;

@@ -114,6 +114,9 @@ TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
   EXPECT_THAT(error_with("", {"data.workers=257"}), HasSubstr("at least 0 and at most 256"));
   EXPECT_EQ(error_with("", {"train=3"}), "--set train: [train] must be a table");
   EXPECT_EQ(error_with("", {"loss.kind=[]"}), "--set loss.kind: kind names no loss");
+  EXPECT_THAT(error_with("weights = \"fp16\"\n"), HasSubstr("weights is 'fp16', must be one of f32, bf16"));
+  EXPECT_THAT(error_with("weights = \"bf16\"\n"), HasSubstr("need precision = \"bf16\""));
+  EXPECT_EQ(error_with("weights = \"bf16\"\nprecision = \"bf16\"\n"), "no error");
   EXPECT_THAT(error_with("precision = \"int4\"\n"),
               HasSubstr("precision is 'int4', must be one of f32, bf16, fp16"));
 }

@@ -1,4 +1,4 @@
-// Optimizers on the CPU: f32 parameters, gradients and moments, updated in place; and the sum of squares of many tensors.
+// Optimizers on the CPU: f32 parameters (or bf16 that are rounded stochastically), gradients and moments, updated in place; and the sum of squares of many tensors.
 #include <optional>
 
 #include "kernels/cpu/optimizer/optimizer.h"
@@ -16,19 +16,30 @@ struct OptimizerInputs {
   std::vector<int64_t> sizes;
 };
 
-// None unless all tensors, and the scalars that are numbers of the step, are f32.
+std::optional<kernels::StochasticRounding> rounding_of(const LowerContext& context) {
+  const Ints numbers = context.node.attributes.ints("numbers");
+  if (numbers.empty()) return std::nullopt;
+  return kernels::StochasticRounding{static_cast<uint64_t>(context.node.attributes.integer("seed", 0)),
+                                     numbers};
+}
+
+// None unless all tensors, and the scalars that are numbers of the step, are f32; parameters that are rounded are bf16.
+// `updates`: which scalar counts them.
 std::optional<OptimizerInputs> f32_inputs(const LowerContext& context, std::size_t scalars,
-                                          std::size_t groups) {
+                                          std::size_t updates, std::size_t groups) {
+  const bool rounds = !context.node.attributes.ints("numbers").empty();
   const std::size_t tensors = context.node.inputs.size() - scalars;
   if (context.node.outputs.size() != tensors / groups * (groups - 1)) return std::nullopt;
   OptimizerInputs found{scalars, tensors / groups, {}};
   for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
     if (!context.has(i)) continue;
-    const bool counts = i == 1 && scalars == 3;  // the number of updates
-    if (context.in(i).dtype != (counts ? DType::kI64 : DType::kF32)) return std::nullopt;
+    const bool is_parameter = i >= scalars && i < scalars + found.tensors;
+    const DType wanted = i < scalars && i == updates ? DType::kI64
+                         : is_parameter && rounds    ? DType::kBF16
+                                                     : DType::kF32;
+    if (context.in(i).dtype != wanted) return std::nullopt;
     if (context.in(i).layout != Layout::kPlain) return std::nullopt;
-    if (i >= scalars && i < scalars + found.tensors)
-      found.sizes.push_back(element_count(context.in_shape(i)));
+    if (is_parameter) found.sizes.push_back(element_count(context.in_shape(i)));
   }
   for (const graph::ValueId output : context.node.outputs)
     if (!output.valid()) return std::nullopt;
@@ -53,18 +64,21 @@ void lower_sgd(const LowerContext& context, std::vector<Candidate>& found) {
   desc.weight_decay = context.node.attributes.real("weight_decay", 0);
   desc.nesterov = context.node.attributes.integer("nesterov", 0) != 0;
   const std::size_t groups = desc.momentum != 0 ? 3 : 2;
-  const auto inputs = f32_inputs(context, 2, groups);
+  desc.rounding = rounding_of(context);
+  const std::size_t scalars = desc.rounding ? 3 : 2;
+  const auto inputs = f32_inputs(context, scalars, 2, groups);
   if (!inputs) return;
   desc.sizes = inputs->sizes;
   const std::size_t k = inputs->tensors;
   KernelTraits traits{.implementation = "hone sgd"};
   traits.in_place_of = optimizer_places(*inputs, context.node.outputs.size());
-  found.push_back({"hone sgd", [desc, traits, k]() -> Result<std::unique_ptr<Kernel>> {
+  found.push_back({"hone sgd", [desc, traits, k, scalars]() -> Result<std::unique_ptr<Kernel>> {
                      HONE_ASSIGN(kernels::Sgd sgd, kernels::Sgd::create(desc));
-                     return make_kernel(traits, [sgd, k](const KernelArguments& a) -> Status {
-                       const auto in = a.inputs.subspan(2);
-                       sgd.execute(scalar_f32(a.inputs[0], 0), scalar_f32(a.inputs[1], 1), in.first(k),
-                                   in.subspan(k, k), in.subspan(2 * k), a.outputs.first(k),
+                     return make_kernel(traits, [sgd, k, scalars](const KernelArguments& a) -> Status {
+                       const auto in = a.inputs.subspan(scalars);
+                       const int64_t updates = scalars == 3 ? *static_cast<const int64_t*>(a.inputs[2]) : 0;
+                       sgd.execute(scalar_f32(a.inputs[0], 0), scalar_f32(a.inputs[1], 1), updates,
+                                   in.first(k), in.subspan(k, k), in.subspan(2 * k), a.outputs.first(k),
                                    a.outputs.subspan(k));
                        return {};
                      });
@@ -72,7 +86,7 @@ void lower_sgd(const LowerContext& context, std::vector<Candidate>& found) {
 }
 
 void lower_adamw(const LowerContext& context, std::vector<Candidate>& found) {
-  const auto inputs = f32_inputs(context, 3, 4);
+  const auto inputs = f32_inputs(context, 3, 1, 4);
   if (!inputs) return;
   kernels::AdamWDesc desc;
   desc.sizes = inputs->sizes;
@@ -80,6 +94,7 @@ void lower_adamw(const LowerContext& context, std::vector<Candidate>& found) {
   desc.beta2 = context.node.attributes.real("beta2", 0.999F);
   desc.epsilon = context.node.attributes.real("epsilon", 1e-8F);
   desc.weight_decay = context.node.attributes.real("weight_decay", 0.01F);
+  desc.rounding = rounding_of(context);
   const std::size_t k = inputs->tensors;
   KernelTraits traits{.implementation = "hone adamw"};
   traits.in_place_of = optimizer_places(*inputs, context.node.outputs.size());

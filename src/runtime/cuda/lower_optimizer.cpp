@@ -17,7 +17,10 @@ namespace gpu = hone::kernels::gpu;
 struct OptimizerNode {
   gpu::OptimizerProgram program;
   std::size_t scalars = 0;
-  std::vector<int64_t> sizes;  // of each parameter
+  std::vector<int64_t> sizes;          // of each parameter
+  std::optional<std::size_t> updates;  // which scalar counts those made before
+  uint64_t seed = 0;                   // of parameters that are rounded, and their numbers
+  std::vector<int64_t> numbers;
 
   std::size_t tensors() const { return sizes.size(); }
   std::size_t moment(std::size_t which) const { return scalars + (2 + which) * tensors(); }
@@ -45,19 +48,28 @@ std::optional<OptimizerNode> read_optimizer(const LowerContext& context) {
   const graph::Node& node = context.node;
   const bool adamw = node.op == "hone.AdamW";
   if (!adamw && node.op != "hone.Sgd") return std::nullopt;
-  OptimizerNode found{.program = optimizer_program(node), .scalars = adamw ? 3U : 2U, .sizes = {}};
+  OptimizerNode found;
+  found.program = optimizer_program(node);
+  found.numbers = node.attributes.ints("numbers");
+  const bool rounds = !found.numbers.empty();
+  found.scalars = adamw || rounds ? 3 : 2;
+  if (rounds) found.program.parameter = DType::kBF16;
+  found.seed = static_cast<uint64_t>(node.attributes.integer("seed", 0));
+  if (found.scalars == 3) found.updates = adamw ? 1 : 2;
+  const std::size_t scale = adamw ? 2 : 1;
   const std::size_t groups = 2 + found.program.moments();
   const std::size_t count = (node.inputs.size() - found.scalars) / groups;
-  found.program.scaled = context.has(found.scalars - 1);
+  found.program.scaled = context.has(scale);
   if (!is_plain_tensor(context.in(0), DType::kF32) ||
-      (adamw && !is_plain_tensor(context.in(1), DType::kI64)) ||
-      (found.program.scaled && !is_plain_tensor(context.in(found.scalars - 1), DType::kF32)))
+      (found.updates && !is_plain_tensor(context.in(*found.updates), DType::kI64)) ||
+      (found.program.scaled && !is_plain_tensor(context.in(scale), DType::kF32)))
     return std::nullopt;
   found.program.gradient = context.in(found.scalars + count).dtype;
   for (std::size_t i = 0; i < groups * count; ++i) {
-    const bool gradient = i / count == 1;
-    if (!is_plain_tensor(context.in(found.scalars + i), gradient ? found.program.gradient : DType::kF32))
-      return std::nullopt;
+    const DType wanted = i / count == 0   ? found.program.parameter
+                         : i / count == 1 ? found.program.gradient
+                                          : DType::kF32;
+    if (!is_plain_tensor(context.in(found.scalars + i), wanted)) return std::nullopt;
     if (i < count) found.sizes.push_back(element_count(context.in_shape(found.scalars + i)));
   }
   const bool whole = std::all_of(node.outputs.begin(), node.outputs.end(),
@@ -114,6 +126,7 @@ class GpuOptimizer : public Kernel {
       tensors.next_v[at] = a.outputs[2 * count + i];
     }
     tensors.size[at] = node_.sizes[i];
+    if (!node_.numbers.empty()) tensors.number[at] = static_cast<int32_t>(node_.numbers[i]);
     tensors.first[at + 1] = static_cast<int32_t>(tensors.first[at] + blocks);
     ++tensors.count;
   }
@@ -121,12 +134,13 @@ class GpuOptimizer : public Kernel {
   Status launch(gpu::OptimizerTensors& tensors, const KernelArguments& a, Queue& queue) {
     const bool adamw = node_.program.kind == gpu::OptimizerProgram::Kind::kAdamW;
     const void* rate = a.inputs[0];
-    const void* updates = adamw ? a.inputs[1] : nullptr;
-    const void* scale = node_.program.scaled ? a.inputs[node_.scalars - 1] : nullptr;
+    const void* updates = node_.updates ? a.inputs[*node_.updates] : nullptr;
+    const void* scale = node_.program.scaled ? a.inputs[adamw ? 2 : 1] : nullptr;
+    uint64_t seed = node_.seed;
     cuda::LaunchShape shape;
     shape.grid[0] = static_cast<unsigned>(tensors.first[static_cast<std::size_t>(tensors.count)]);
     shape.block[0] = gpu::kOptimizerBlock;
-    std::array<void*, 4> parameters = {&tensors, &rate, &updates, &scale};
+    std::array<void*, 5> parameters = {&tensors, &rate, &updates, &scale, &seed};
     return static_cast<CudaQueue&>(queue).launch(loaded_.function, shape, parameters, gpu::kOptimizerEntry,
                                                  cuda::Launch::kEarly);
   }

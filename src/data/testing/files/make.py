@@ -13,7 +13,7 @@ from pathlib import Path
 import numcodecs
 import numpy as np
 import zarr
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 HERE = Path(__file__).resolve().parent
 
@@ -75,6 +75,44 @@ def make_tokenizer():
     (HERE / "tokenizer_cases.json").write_text(json.dumps(cases) + "\n")
 
 
+def make_word_piece():
+    """A small tokenizer of BERT's kind, and what it makes of texts under several settings of its normalizer."""
+    docs = sorted((HERE.parents[3] / "docs" / "decisions").glob("00[012]*.md"))
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    accents, cjk = "\u00e9\u00ef\u0130\u00df\u0439\u0307", "\u4e2d\u6587\U00020000\uf900\u3042\u1112\u1161\u11ab\ud55c\u302e\u0f71"
+    tokenizer.train([str(path) for path in docs], trainers.WordPieceTrainer(
+        vocab_size=500, show_progress=False, special_tokens=special,
+        initial_alphabet=list("abcdefghijklmnopqrstuvwxyzABCXYZ0159" + accents + cjk + "\u2014\u00bf$^")))
+    vocabulary = tokenizer.get_vocab()
+    for character in accents + cjk + "ABCXYZ\u0301\u0323\u0435\u0438":  # within words as well
+        vocabulary.setdefault("##" + character, len(vocabulary))
+    tokenizer.model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=40)
+    tokenizer.add_tokens([AddedToken("Lysosome", normalized=True)])
+    tokenizer.save(str(HERE / "word_piece.json"), pretty=False)
+    generator = random.Random(5)
+    alphabet = (list("  \n\t\r\x00\x01\x0b\x7f\x85\u00a0\u00ad\u200b\u200e\u2028\u3000\ufffd\ufeffabcdeeimnorstTABCXYZ0159.,!?-_()#$^`~'\u2014\u00bf\u00a1\u2019") +
+                list(accents + cjk) + ["\u0301", "\u0323", "\u0416", "\u0391\u03a3", "\u2167", "\u01c5", "\U0001f600", "\u212b", "\ue000"])
+    texts = ["", " ", "\n", "a", "Hello, World!", "The measured gain is 25 %, in milliseconds.", "caf\u00e9 CAF\u00c9 na\u00efve cafe\u0301",
+             "\u0130stanbul stra\u00dfe \u0419", "\u4e2d\u6587ab\U00020000c \ud55c\u3042", "x\x00y\u200bz\ufffd a\u00a0b\u3000c\td\x85e\x0bf", "a" * 40, "a" * 41, "a" * 100 + " b",
+             "\u00e9" * 40, "\u00e9" * 41, "[CLS] one [MASK] two[SEP]", "[cls] [UNK] ##ing #", "a lysosome, LYSOSOME, Lysosomes", "\U0001f600\U0001f600", "\u0323\u0301 a\u0301\u0323", "\u0301"]
+    texts += ["".join(generator.choices(alphabet, k=generator.randint(1, 40))) for _ in range(60)]
+    settings = [(True, True, None, True), (True, True, None, False), (True, True, False, True), (True, False, True, False),
+                (False, True, None, True), (False, False, False, False)]
+    cases = []
+    for clean, cjk_apart, strip, lower in settings:
+        tokenizer = Tokenizer.from_file(str(HERE / "word_piece.json"))
+        tokenizer.normalizer = normalizers.BertNormalizer(
+            clean_text=clean, handle_chinese_chars=cjk_apart, strip_accents=strip, lowercase=lower)
+        tokenizer = Tokenizer.from_str(tokenizer.to_str())  # added tokens are normalised when a file is read
+        cases.append({"normalizer": json.loads(tokenizer.to_str())["normalizer"],
+                      "texts": [{"text": text, "tokens": tokenizer.encode(text, add_special_tokens=False).ids} for text in texts]})
+    (HERE / "word_piece_cases.json").write_text(json.dumps(cases) + "\n")
+
+
 if __name__ == "__main__":
     make_arrays()
     make_tokenizer()
+    make_word_piece()

@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include "core/stochastic_rounding.h"
+#include "kernels/cpu/optimizer/bf16_weights.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/simd/targets.h"
 
@@ -103,15 +105,37 @@ float* at(TensorGroupOut group, std::size_t tensor, int64_t first) {
 }
 
 // What a scale of NaN asks for. Outputs may be their inputs.
-void keep_as_they_are(std::span<const int64_t> sizes, TensorGroup in, TensorGroupOut out) {
+void keep_as_they_are(std::span<const int64_t> sizes, TensorGroup in, TensorGroupOut out,
+                      std::size_t element = sizeof(float)) {
   for (std::size_t i = 0; i < in.size(); ++i)
-    if (in[i] != out[i]) std::memcpy(out[i], in[i], static_cast<std::size_t>(sizes[i]) * sizeof(float));
+    if (in[i] != out[i]) std::memcpy(out[i], in[i], static_cast<std::size_t>(sizes[i]) * element);
 }
 
-Status check_sizes(const std::vector<int64_t>& sizes) {
+std::size_t bytes_of_parameters(const std::optional<StochasticRounding>& rounding) {
+  return rounding ? sizeof(uint16_t) : sizeof(float);
+}
+
+Status check_optimizer(const std::vector<int64_t>& sizes, const std::optional<StochasticRounding>& rounding) {
   for (int64_t size : sizes)
     if (size < 0) return invalid(fmt::format("an optimizer's tensor of {} elements", size));
+  if (rounding && rounding->numbers.size() != sizes.size())
+    return invalid(fmt::format("{} numbers for {} parameters", rounding->numbers.size(), sizes.size()));
   return {};
+}
+
+// Updates elements [first, last) of a parameter of bf16, tile by tile: `update` is given a tile in f32, and where it begins.
+template <typename Update>
+void update_rounded(const StochasticRounding& rounding, int64_t updates, std::size_t tensor, const void* x,
+                    void* x_out, int64_t first, int64_t last, const Update& update) {
+  alignas(64) float values[kRoundedTile];
+  const uint64_t stream = RoundingBits::stream(rounding.numbers[tensor], updates);
+  while (first < last) {
+    const int64_t count = std::min(last, (first / kRoundedTile + 1) * kRoundedTile) - first;
+    widen_bf16(static_cast<const uint16_t*>(x) + first, values, count);
+    update(values, first, count);
+    round_stochastically(values, first, count, rounding.seed, stream, static_cast<uint16_t*>(x_out) + first);
+    first += count;
+  }
 }
 
 }  // namespace
@@ -133,30 +157,35 @@ void TensorList::for_stretches(int64_t begin, int64_t end, const F& f) const {
 }
 
 Result<Sgd> Sgd::create(SgdDesc desc) {
-  HONE_CHECK(check_sizes(desc.sizes));
+  HONE_CHECK(check_optimizer(desc.sizes, desc.rounding));
   if (desc.nesterov && desc.momentum == 0) return invalid("Nesterov's step needs a momentum");
   return Sgd(std::move(desc));
 }
 
-void Sgd::execute(float rate, float scale, TensorGroup x, TensorGroup gradient, TensorGroup v,
-                  TensorGroupOut x_out, TensorGroupOut v_out) const noexcept {
+void Sgd::execute(float rate, float scale, int64_t updates, TensorGroup x, TensorGroup gradient,
+                  TensorGroup v, TensorGroupOut x_out, TensorGroupOut v_out) const noexcept {
   if (std::isnan(scale)) {
-    keep_as_they_are(desc_.sizes, x, x_out);
+    keep_as_they_are(desc_.sizes, x, x_out, bytes_of_parameters(desc_.rounding));
     return keep_as_they_are(desc_.sizes, v.first(v_out.size()), v_out);
   }
   const SgdStep step{rate, scale, desc_.momentum, desc_.weight_decay, desc_.nesterov};
   const bool momentum = desc_.momentum != 0;
   parallel_for(list_.elements(), kOptimizerGrain, [&](int64_t begin, int64_t end, int) {
     list_.for_stretches(begin, end, [&](std::size_t i, int64_t first, int64_t last) {
-      const SgdStretch stretch{at(x, i, first), at(gradient, i, first), momentum ? at(v, i, first) : nullptr,
-                               at(x_out, i, first), momentum ? at(v_out, i, first) : nullptr};
-      HWY_DYNAMIC_DISPATCH(SgdRange)(stretch, step, last - first);
+      const auto update = [&](const float* from, float* to, int64_t start, int64_t count) {
+        const SgdStretch stretch{from, at(gradient, i, start), momentum ? at(v, i, start) : nullptr, to,
+                                 momentum ? at(v_out, i, start) : nullptr};
+        HWY_DYNAMIC_DISPATCH(SgdRange)(stretch, step, count);
+      };
+      if (!desc_.rounding) return update(at(x, i, first), at(x_out, i, first), first, last - first);
+      update_rounded(*desc_.rounding, updates, i, x[i], x_out[i], first, last,
+                     [&](float* tile, int64_t start, int64_t count) { update(tile, tile, start, count); });
     });
   });
 }
 
 Result<AdamW> AdamW::create(AdamWDesc desc) {
-  HONE_CHECK(check_sizes(desc.sizes));
+  HONE_CHECK(check_optimizer(desc.sizes, desc.rounding));
   return AdamW(std::move(desc));
 }
 
@@ -164,7 +193,7 @@ void AdamW::execute(float rate, int64_t updates, float scale, TensorGroup x, Ten
                     TensorGroup m, TensorGroup v, TensorGroupOut x_out, TensorGroupOut m_out,
                     TensorGroupOut v_out) const noexcept {
   if (std::isnan(scale)) {
-    keep_as_they_are(desc_.sizes, x, x_out);
+    keep_as_they_are(desc_.sizes, x, x_out, bytes_of_parameters(desc_.rounding));
     keep_as_they_are(desc_.sizes, m, m_out);
     return keep_as_they_are(desc_.sizes, v, v_out);
   }
@@ -183,10 +212,14 @@ void AdamW::execute(float rate, int64_t updates, float scale, TensorGroup x, Ten
   step.epsilon = desc_.epsilon;
   parallel_for(list_.elements(), kOptimizerGrain, [&](int64_t begin, int64_t end, int) {
     list_.for_stretches(begin, end, [&](std::size_t i, int64_t first, int64_t last) {
-      const AdamWStretch stretch{at(x, i, first),    at(gradient, i, first), at(m, i, first),
-                                 at(v, i, first),    at(x_out, i, first),    at(m_out, i, first),
-                                 at(v_out, i, first)};
-      HWY_DYNAMIC_DISPATCH(AdamWRange)(stretch, step, last - first);
+      const auto update = [&](const float* from, float* to, int64_t start, int64_t count) {
+        const AdamWStretch stretch{from, at(gradient, i, start), at(m, i, start),    at(v, i, start),
+                                   to,   at(m_out, i, start),    at(v_out, i, start)};
+        HWY_DYNAMIC_DISPATCH(AdamWRange)(stretch, step, count);
+      };
+      if (!desc_.rounding) return update(at(x, i, first), at(x_out, i, first), first, last - first);
+      update_rounded(*desc_.rounding, updates, i, x[i], x_out[i], first, last,
+                     [&](float* tile, int64_t start, int64_t count) { update(tile, tile, start, count); });
     });
   });
 }

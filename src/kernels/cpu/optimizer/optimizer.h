@@ -2,9 +2,12 @@
 // Optimizers in f32: one pass over many tensors, read and written in place, split over the threads without
 // regard to where one tensor ends and the next begins. Bound by memory: SGD with momentum moves 20 bytes an
 // element, AdamW 28.
+//
+// Parameters may be bf16 instead, updated in f32 and rounded stochastically: four bytes less to read and to write.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,11 +33,18 @@ class TensorList {
   std::vector<int64_t> ends_;  // of each tensor in the whole range
 };
 
+// Of parameters of bf16: what decides how each is rounded, beside the number of updates made before.
+struct StochasticRounding {
+  uint64_t seed = 0;
+  std::vector<int64_t> numbers;  // of the parameters
+};
+
 struct SgdDesc {
   std::vector<int64_t> sizes;  // elements of each tensor
   float momentum = 0;          // 0: no velocities
   float weight_decay = 0;
   bool nesterov = false;
+  std::optional<StochasticRounding> rounding = {};
 };
 
 // g = scale·gradient + weight_decay·x;  v' = momentum·v + g;  x' = x - rate·v', with nesterov
@@ -42,8 +52,9 @@ struct SgdDesc {
 class Sgd {
  public:
   static Result<Sgd> create(SgdDesc desc);
-  // Outputs may be their inputs. v and v_out are empty without momentum.
-  void execute(float rate, float scale, TensorGroup x, TensorGroup gradient, TensorGroup v,
+  // Outputs may be their inputs. v and v_out are empty without momentum. `updates`, those made before, count where
+  // parameters are rounded.
+  void execute(float rate, float scale, int64_t updates, TensorGroup x, TensorGroup gradient, TensorGroup v,
                TensorGroupOut x_out, TensorGroupOut v_out) const noexcept;
 
  private:
@@ -58,6 +69,7 @@ struct AdamWDesc {
   float beta2 = 0.999f;
   float epsilon = 1e-8f;
   float weight_decay = 0.01f;
+  std::optional<StochasticRounding> rounding = {};
 };
 
 // Adam with decoupled weight decay; graph/ops/optimizer.cpp states the formula.
