@@ -18,6 +18,7 @@ struct OptimizerNode {
   gpu::OptimizerProgram program;
   std::size_t scalars = 0;
   std::vector<int64_t> sizes;  // of each parameter
+  std::vector<bool> wide;      // whether its gradient is f32
 
   std::size_t tensors() const { return sizes.size(); }
   std::size_t moment(std::size_t which) const { return scalars + (2 + which) * tensors(); }
@@ -41,11 +42,27 @@ gpu::OptimizerProgram optimizer_program(const graph::Node& node) {
   return program;
 }
 
+// Each f32, or of one narrower type. false: they are of others.
+bool read_gradients(const LowerContext& context, std::size_t count, OptimizerNode& found) {
+  for (std::size_t i = found.scalars + count; i < found.scalars + 2 * count; ++i) {
+    const graph::TensorType& type = context.in(i);
+    const bool wide = type.dtype == DType::kF32;
+    found.wide.push_back(wide);
+    DType& gradient = found.program.gradient;
+    if (!wide && gradient == DType::kF32) gradient = type.dtype;
+    if (!is_plain_tensor(type, wide ? DType::kF32 : gradient)) return false;
+  }
+  found.program.mixed = found.program.gradient != DType::kF32 &&
+                        std::find(found.wide.begin(), found.wide.end(), true) != found.wide.end();
+  return true;
+}
+
 std::optional<OptimizerNode> read_optimizer(const LowerContext& context) {
   const graph::Node& node = context.node;
   const bool adamw = node.op == "hone.AdamW";
   if (!adamw && node.op != "hone.Sgd") return std::nullopt;
-  OptimizerNode found{.program = optimizer_program(node), .scalars = adamw ? 3U : 2U, .sizes = {}};
+  OptimizerNode found{
+      .program = optimizer_program(node), .scalars = adamw ? 3U : 2U, .sizes = {}, .wide = {}};
   const std::size_t groups = 2 + found.program.moments();
   const std::size_t count = (node.inputs.size() - found.scalars) / groups;
   found.program.scaled = context.has(found.scalars - 1);
@@ -53,11 +70,9 @@ std::optional<OptimizerNode> read_optimizer(const LowerContext& context) {
       (adamw && !is_plain_tensor(context.in(1), DType::kI64)) ||
       (found.program.scaled && !is_plain_tensor(context.in(found.scalars - 1), DType::kF32)))
     return std::nullopt;
-  found.program.gradient = context.in(found.scalars + count).dtype;
+  if (!read_gradients(context, count, found)) return std::nullopt;
   for (std::size_t i = 0; i < groups * count; ++i) {
-    const bool gradient = i / count == 1;
-    if (!is_plain_tensor(context.in(found.scalars + i), gradient ? found.program.gradient : DType::kF32))
-      return std::nullopt;
+    if (i / count != 1 && !is_plain_tensor(context.in(found.scalars + i), DType::kF32)) return std::nullopt;
     if (i < count) found.sizes.push_back(element_count(context.in_shape(found.scalars + i)));
   }
   const bool whole = std::all_of(node.outputs.begin(), node.outputs.end(),
@@ -114,6 +129,7 @@ class GpuOptimizer : public Kernel {
       tensors.next_v[at] = a.outputs[2 * count + i];
     }
     tensors.size[at] = node_.sizes[i];
+    tensors.wide |= uint64_t{node_.wide[i]} << at;
     tensors.first[at + 1] = static_cast<int32_t>(tensors.first[at] + blocks);
     ++tensors.count;
   }
