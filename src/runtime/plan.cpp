@@ -246,6 +246,7 @@ PlanMemory Plan::State::memory() const {
     memory.state_bytes += graph.type(graph.state_input(pair)).storage_bytes();
   for (const graph::StatePair& pair : moves.copied)
     memory.state_copy_bytes += graph.type(graph.state_input(pair)).storage_bytes();
+  memory.constants_bytes = constants_bytes;
   return memory;
 }
 

@@ -78,6 +78,7 @@ struct Plan::State {
   Status place_constants(const graph::BufferAssignment& buffers);
   std::vector<bool> constants_read(const graph::BufferAssignment& buffers) const;
   void place_values(const graph::BufferAssignment& buffers);
+  std::vector<std::size_t> constant_offsets(const graph::BufferAssignment& buffers) const;
   void place_outputs();
   void resolve_arguments();
   Status make_recordings();
@@ -151,7 +152,7 @@ struct Plan::State {
   std::vector<std::size_t> scratch_places;  // the same of each step's scratch
   std::vector<std::size_t> saved_places;    // the same of each saved output
   std::vector<KernelArguments> arguments;   // one a step
-  std::size_t weights_bytes = 0;
+  std::size_t weights_bytes = 0, constants_bytes = 0;
   bool check_numbers = false;
   bool marks = true;        // PlanOptions::marks
   bool watched = false;     // the run at hand: somebody listens, or numbers are checked
