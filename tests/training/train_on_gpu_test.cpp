@@ -261,7 +261,6 @@ TEST_P(TrainOnGpu, MemoryOfTheDeviceIsForetoldWithinTwoPercent) {
   expect_foretold(train(tiny_gpt2(text_file().string(), {"train.steps=2", "train.precision=bf16"}),
                         folder_ / "gpt2", provider_)
                       .result.memory);
-  expect_foretold(train(tiny_unet({"train.steps=2"}), folder_ / "unet", provider_).result.memory);
 }
 
 TEST_P(TrainOnGpu, WhatTheRunTookStandsInItsFolder) {
@@ -279,17 +278,22 @@ TEST_P(TrainOnGpu, WhatTheRunTookStandsInItsFolder) {
   EXPECT_THAT(*read_file(folder_ / "run/metrics.jsonl"), HasSubstr("\"device_bytes\":"));
 }
 
-TEST_P(TrainOnGpu, WhatDoesNotFitSaysWhatWould) {
-  const std::vector<std::string> wide = {"train.steps=1", "train.batch=8", "train.evaluate_every=0",
+// Not on a GPU, where what libraries work in is larger than such a model.
+class TrainInLittleMemory : public TrainOnGpu {};
+INSTANTIATE_TEST_SUITE_P(All, TrainInLittleMemory, ::testing::Values(runtime::testing::kCudaOnHost),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(TrainInLittleMemory, WhatDoesNotFitSaysWhatWould) {
+  const std::vector<std::string> wide = {"train.steps=1", "train.batch=16", "train.evaluate_every=0",
                                          "data.validation=0", "metric.kind=none"};
   const std::size_t need =
       train(tiny_digits(wide), folder_ / "whole", provider_).result.memory.predicted.on_device();
   std::vector<std::string> bound = wide;
-  bound.push_back(fmt::format("train.memory=\"{} B\"", need * 6 / 10));
+  bound.push_back(fmt::format("train.memory=\"{} B\"", need * 88 / 100));
   const auto run = try_train(tiny_digits(bound), folder_ / "bound", provider_);
   const std::string text = run.ok() ? "no error" : run.error().message;
   EXPECT_THAT(text, HasSubstr("([train] memory)"));
-  EXPECT_THAT(text, HasSubstr("[train] accumulate = "));
+  EXPECT_THAT(text, HasSubstr("operator again brings it to"));
   EXPECT_THAT(text, HasSubstr("[train] batch = "));
   EXPECT_THAT(text, HasSubstr("[train] precision = \"bf16\" ("));
 }
