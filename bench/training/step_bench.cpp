@@ -1,6 +1,7 @@
 // Training steps on request, for bench/training/run.py: one made-up batch, which lies on the device, and on which a recipe's
 // step runs as often as each line of stdin says; the answer is the mean milliseconds of a step. What PyTorch needs to do the
 // same work (weights, batch, optimizer, the losses of the first steps) is written before that.
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -33,7 +34,7 @@ namespace {
 using namespace hone;
 
 constexpr int kComparedSteps = 5;
-constexpr std::string_view kWaiting = " waiting";  // behind a number of steps: after each, for its numbers
+constexpr std::string_view kWaiting = " waiting";  // behind a number of steps: for the numbers of each
 
 struct Arguments {
   std::string recipe, folder, facts;
@@ -156,7 +157,19 @@ Status run_ahead(runtime::Plan& plan, int64_t steps) {
   return plan.finish();
 }
 
+// As hone train does (lab/training/step_runner.h): the numbers of each step are looked at while the device has the next.
+Status run_waiting_ahead(runtime::Plan& plan, int64_t steps) {
+  constexpr std::array<std::size_t, 3> kNumbers = {graph::kStepLoss, graph::kStepRate, graph::kStepNorm};
+  HONE_CHECK(plan.give(kNumbers));
+  for (int64_t i = 0; i < steps; ++i) {
+    if (i + 1 < steps) HONE_CHECK(plan.give(kNumbers));
+    HONE_CHECK(plan.take());
+  }
+  return {};
+}
+
 Status run_waiting(runtime::Plan& plan, int64_t steps) {
+  if (plan.can_give_ahead()) return run_waiting_ahead(plan, steps);
   for (int64_t i = 0; i < steps; ++i) {
     HONE_CHECK(plan.run());
     HONE_CHECK(loss_of(plan));

@@ -30,11 +30,6 @@ struct OpenTrack {
   std::set<std::pair<double, uint32_t>> whole_by_bytes;
 };
 
-bool runs_operator(const trace::SpanTable& spans, uint32_t row) {
-  return spans.op[row].valid() &&
-         (spans.category[row] == Category::kOperator || spans.category[row] == Category::kKernel);
-}
-
 // Begin and end of every span of the step, clipped to it. At equal times ends come first, so that a span of
 // no length is never open.
 std::vector<Boundary> boundaries(const trace::SpanTable& spans, const StepWindow& step) {

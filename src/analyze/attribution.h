@@ -26,6 +26,12 @@ struct Attribution {
 // Between two operators of a program that nobody planned, from this length on: work of the program's own, not issuing.
 inline constexpr int64_t kLongGapNs = 600'000;
 
+// Whether the span is a run of an operator, or of a kernel for one.
+inline bool runs_operator(const trace::SpanTable& spans, uint32_t row) {
+  return spans.op[row].valid() && (spans.category[row] == trace::Category::kOperator ||
+                                   spans.category[row] == trace::Category::kKernel);
+}
+
 // At each instant, on each track, the innermost span counts. While tracks run operators the instant is
 // divided evenly among them. While none does it is waiting: for what the host does then (rules.h says which
 // activity is which cause), `launch` between two operators of the step, `host_other` before the first and

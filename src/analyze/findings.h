@@ -573,9 +573,11 @@ struct PassCombination {
 };
 
 struct MemoryUse {
-  double arena_bytes = 0;    // activations: one arena, offsets computed ahead
-  double weights_bytes = 0;  // as prepacked
-  double peak_bytes = 0;     // of the process while running (resident set)
+  double arena_bytes = 0;        // activations: one arena, offsets computed ahead
+  double weights_bytes = 0;      // as prepacked
+  double peak_bytes = 0;         // of the process while running (resident set)
+  std::string device = {};       // with memory of its own: "cuda:0"
+  double device_peak_bytes = 0;  // of that, in the process's own blocks
 };
 
 // What ran: one line a fact in the report.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
+#include <utility>
 
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include "analyze/attribution.h"
 #include "analyze/program_facts.h"
 #include "analyze/rules.h"
 #include "core/units.h"
@@ -202,15 +205,48 @@ std::vector<std::string> evidence_of(const CauseRule& rule, const trace::Trace& 
   return evidence;
 }
 
-// What a plan waited for, by the names that whoever recorded it gave the waits.
+// When operators ran, on whatever track.
+class OperatorTimes {
+ public:
+  explicit OperatorTimes(const trace::SpanTable& spans) {
+    std::vector<std::pair<int64_t, int64_t>> all;
+    for (uint32_t row = 0; row < spans.size(); ++row)
+      if (runs_operator(spans, row)) all.emplace_back(spans.row(row).start_ns, spans.row(row).end_ns());
+    std::sort(all.begin(), all.end());
+    for (const auto& [from, to] : all) {
+      if (united_.empty() || from > united_.back().second)
+        united_.emplace_back(from, to);
+      else
+        united_.back().second = std::max(united_.back().second, to);
+    }
+  }
+  // Of an interval, while none ran.
+  int64_t outside_ns(int64_t from, int64_t to) const {
+    int64_t outside = to - from;
+    auto at = std::upper_bound(united_.begin(), united_.end(),
+                               std::pair(from, std::numeric_limits<int64_t>::max()));
+    if (at != united_.begin()) --at;
+    for (; at != united_.end() && at->first < to; ++at)
+      outside -= std::max<int64_t>(0, std::min(to, at->second) - std::max(from, at->first));
+    return outside;
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> united_;
+};
+
+// What a plan waited for, by the names that whoever recorded it gave the waits: while no operator ran, as what a device is
+// busy for anyway is no waiting.
 void tell_waits(const trace::Trace& trace, Cause cause, double step_ms, std::vector<std::string>& evidence) {
+  const OperatorTimes operators(trace.spans);
   std::map<std::string_view, double> waits_ms;
   double steps = 0;
   for (std::size_t i = 0; i < trace.spans.size(); ++i) {
     const trace::Span span = trace.spans.row(i);
     if (span.category == trace::Category::kStep) ++steps;
     if (span.step != trace::kNoStep && waiting_cause(span.category) == cause)
-      waits_ms[trace.name(span)] += static_cast<double>(span.duration_ns) * 1e-6;
+      waits_ms[trace.name(span)] +=
+          static_cast<double>(operators.outside_ns(span.start_ns, span.end_ns())) * 1e-6;
   }
   for (const auto& [name, ms] : waits_ms)
     evidence.push_back(

@@ -1,6 +1,7 @@
 // The ledger adds up, whatever the trace looks like, and puts planted faults under their names.
 #include "analyze/ledger.h"
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -250,6 +251,30 @@ TEST(Ledger, NamesHostActivityThatFillsAGap) {
     ASSERT_NE(row(analysis, cause), nullptr) << cause_name(cause);
     EXPECT_NEAR(row(analysis, cause)->ms, 2, 1e-9);
   }
+}
+
+// A wait of the host's beside a device that is busy is none of the step's.
+TEST(Ledger, TellsOfAWaitWhatNoOperatorRanBeside) {
+  trace::Trace trace;
+  trace.meta = {"hone test", "", "cuda", 1, 0, {}};
+  for (int i = 0; i < 2; ++i) trace.add_track({});
+  trace.add_operator(op("a", "Any", OperatorClass::kOther, 0, 0, 0));
+  const trace::StringId name = trace.strings.intern("input: decode");
+  for (int32_t step = 0; step < 3; ++step) {
+    const int64_t start = 1'000'000 + step * 20'000'000;
+    trace.spans.add({start, 15'000'000, {0}, {}, Category::kStep, step, {}, 0});
+    trace.spans.add({start, 6'000'000, {1}, {}, Category::kOperator, step, {0}, 0});
+    trace.spans.add({start + 5'000'000, 7'000'000, {1}, {}, Category::kOperator, step, {0}, 0});
+    trace.spans.add({start + 2'000'000, 12'000'000, {0}, name, Category::kInput, step, {}, 0});
+  }
+  const Analysis analysis = analysed(trace);
+  const LedgerRow* const input = row(analysis, Cause::kInput);
+  ASSERT_NE(input, nullptr);
+  EXPECT_NEAR(input->ms, 2, 1e-9);
+  EXPECT_EQ(
+      std::count(input->evidence.begin(), input->evidence.end(), "input: decode: 2.00 ms a step on average"),
+      1)
+      << ::testing::PrintToString(input->evidence);
 }
 
 TEST(Ledger, OfATraceWithoutStepsIsAnError) {

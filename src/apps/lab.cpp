@@ -92,6 +92,15 @@ std::vector<std::string> separated(const std::vector<std::string>& lists) {
   return all;
 }
 
+// Whoever names nothing, a script with an empty variable, would get an experiment without what it is about.
+Status check_lossy(const LabOptions& options) {
+  for (const std::string& list : options.lossy)
+    if (separated({list}).empty())
+      return usage_error(
+          fmt::format("--lossy '{}': names no pass; there are {}", list, fmt::join(lossy_passes(), ", ")));
+  return check_lossy_passes("--lossy", separated(options.lossy));
+}
+
 Status run_lab_on(const LabOptions& options, Program& program) {
   HONE_CHECK(check_options_of_program(options));
   LabProgramOptions of_program;
@@ -153,8 +162,7 @@ Status run_lab_on_recipe(LabOptions options, Program& program) {
   of_recipe.device = options.device;
   of_recipe.threads = options.threads;
   of_recipe.experiment = experiment_options(options, program.command_line);
-  HONE_CHECK(
-      check_lossy_passes("--lossy", {of_recipe.experiment.lossy.begin(), of_recipe.experiment.lossy.end()}));
+  HONE_CHECK(check_lossy(options));
   return run_lab_recipe(of_recipe, program);
 }
 
@@ -185,7 +193,7 @@ Status run_lab(LabOptions options, Program& program) {
   HONE_CHECK(settle_device(&options.device));
   HONE_ASSIGN(const auto provider, runtime::make_provider(options.device, {.threads = options.threads}));
   lab::ExperimentOptions experiment = experiment_options(options, program.command_line);
-  HONE_CHECK(check_lossy_passes("--lossy", {experiment.lossy.begin(), experiment.lossy.end()}));
+  HONE_CHECK(check_lossy(options));
   HONE_ASSIGN(experiment.inputs, read_inputs(options.inputs));
   std::vector<std::string> assumed;
   HONE_ASSIGN(const graph::Graph graph,

@@ -131,17 +131,6 @@ std::string_view end_name(lab::TrainingEnd end) {
                                             : "stopped";
 }
 
-nlohmann::ordered_json memory_report_json(const lab::TrainingMemoryReport& memory) {
-  return {{"predicted", lab::memory_json(memory.predicted)},
-          {"measured_bytes", memory.measured_bytes},
-          {"process_bytes", memory.resident_bytes},
-          {"limit_bytes", memory.limit.bytes},
-          {"limit", memory.limit.why},
-          {"without_recomputation_bytes", memory.kept_bytes},
-          {"recomputed_operators", memory.recomputed},
-          {"recomputed_flops_share", memory.more_flops}};
-}
-
 nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::TrainerOptions& options,
                                   const lab::TrainingResult& result) {
   nlohmann::ordered_json json = {{"schema", 1},
@@ -168,7 +157,7 @@ nlohmann::ordered_json train_json(const model::Recipe& recipe, const lab::Traine
                           {"value", e->metric}};
   json["model"] =
       result.model.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(result.model.string());
-  json["memory"] = memory_report_json(result.memory);
+  json["memory"] = lab::memory_report_json(result.memory);
   json["report"] = result.report.string();
   json["by_reference"] = nlohmann::ordered_json::array();
   for (const auto& [op, ms] : result.reference_ms) json["by_reference"].push_back({{"op", op}, {"ms", ms}});

@@ -36,6 +36,7 @@ Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
   json["memory"] = {{"arena_bytes", memory.arena_bytes},
                     {"weights_bytes", memory.weights_bytes},
                     {"peak_bytes", memory.peak_bytes}};
+  if (!memory.device.empty()) json["memory"]["device_peak_bytes"] = memory.device_peak_bytes;
   json["beaten_roofs"] = beaten_roofs(analysis.beaten_roofs);
   json.update(chosen_json(analysis_fields(), analysis, {"warnings"}));
   return json;

@@ -1,6 +1,7 @@
 // The report of an experiment in each of its forms: the contract of its JSON, and that it claims what was measured.
 #include <filesystem>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -150,6 +151,19 @@ TEST(Precision, StandsInEveryFormWithWhatStaysInF32First) {
 }
 
 // The headline's "instead of" is nobody's time but hone's own without passes.
+// A device's own memory is not the process's.
+TEST(Forms, TellTheMemoryOfADeviceApartFromTheHosts) {
+  analyze::LabReport report = fabricate::resnet_report();
+  EXPECT_THAT(lab_markdown(report), ::testing::Not(::testing::HasSubstr("cuda:0")));
+  EXPECT_FALSE(Json::parse(lab_json(report))["baseline"]["memory"].contains("device_peak_bytes"));
+  report.baseline_memory.device = report.optimised_memory.device = "cuda:0";
+  report.baseline_memory.device_peak_bytes = 3 << 20;
+  report.optimised_memory.device_peak_bytes = 5 << 20;
+  EXPECT_THAT(lab_markdown(report),
+              ::testing::HasSubstr("took 5.00 MiB of cuda:0's memory and, of the host's, "));
+  EXPECT_EQ(Json::parse(lab_json(report))["baseline"]["memory"]["device_peak_bytes"], 3 << 20);
+}
+
 TEST(Forms, SayWhatBeforeStandsFor) {
   const analyze::LabReport report = fabricate::resnet_report();
   for (const std::string& form : {lab_html(report), lab_markdown(report), lab_terminal(report, {200, false})})

@@ -420,8 +420,13 @@ std::string gain_text(const analyze::LedgerRow& row, double step_ms) {
 
 std::string peak_text(const analyze::LabReport& report) {
   const double peak = std::max(report.baseline_memory.peak_bytes, report.optimised_memory.peak_bytes);
+  const std::string& device = report.baseline_memory.device;
+  const double on_device =
+      std::max(report.baseline_memory.device_peak_bytes, report.optimised_memory.device_peak_bytes);
   return fmt::format(
-      "The process of this experiment, which holds several plans at once, took {} at its peak.",
+      "The process of this experiment, which holds several plans at once, took {}{} at its peak.",
+      device.empty() ? ""
+                     : fmt::format("{} of {}'s memory and, of the host's, ", format_bytes(on_device), device),
       format_bytes(peak));
 }
 

@@ -1,5 +1,10 @@
 #include "runtime/device.h"
 
+#include <algorithm>
+#include <mutex>
+
+#include "core/memory_budget.h"
+
 namespace hone::runtime {
 namespace {
 
@@ -14,7 +19,65 @@ class PlainRecording : public Recording {
   Sequence& sequence_;
 };
 
+// What else goes with a block.
+struct ChargedBlock {
+  explicit ChargedBlock(Memory memory) : block(std::move(memory)) { charge_memory(block.bytes()); }
+  ChargedBlock(const ChargedBlock&) = delete;
+  ChargedBlock& operator=(const ChargedBlock&) = delete;
+  ~ChargedBlock() { release_memory(block.bytes()); }
+  Memory block;
+};
+
 }  // namespace
+
+class Device::Account {
+ public:
+  void add(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    use_.now += bytes;
+    use_.peak = std::max(use_.peak, use_.now);
+  }
+  void remove(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    use_.now -= bytes;
+  }
+  MemoryUse use() const {
+    const std::lock_guard lock(mutex_);
+    return use_;
+  }
+  void restart_peak() {
+    const std::lock_guard lock(mutex_);
+    use_.peak = use_.now;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  MemoryUse use_;
+};
+
+Device::Device() : account_(std::make_shared<Account>()) {}
+MemoryUse Device::use() const { return account_->use(); }
+void Device::restart_peak() { account_->restart_peak(); }
+
+Memory Device::counted(Memory block) const {
+  const std::size_t bytes = block.bytes();
+  std::byte* const address = block.address();
+  account_->add(bytes);
+  const auto kept = std::make_shared<Memory>(std::move(block));
+  return Memory(address, bytes, std::shared_ptr<void>(nullptr, [account = account_, kept, bytes](void*) {
+                  account->remove(bytes);
+                }));
+}
+
+Result<Memory> Device::charged_to_host(Memory block) {
+  const std::size_t bytes = block.bytes();
+  std::byte* const address = block.address();
+  try {
+    return Memory(address, bytes, std::make_shared<ChargedBlock>(std::move(block)));
+  } catch (const OverMemoryBudget& error) {
+    return invalid(error.what());
+  }
+}
 
 Result<std::unique_ptr<Recording>> Queue::make_recording(Sequence& sequence) {
   return std::unique_ptr<Recording>(std::make_unique<PlainRecording>(*this, sequence));

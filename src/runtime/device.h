@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -199,6 +200,11 @@ class QueueScope {
   int64_t begun_ = 0;
 };
 
+// Bytes of memory, and the most that they were since Device::restart_peak(), or since there is the device.
+struct MemoryUse {
+  std::size_t now = 0, peak = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -217,6 +223,12 @@ class Device {
   virtual bool replays_alone() const { return false; }
   // Of the last cache before memory; 0: none, or not known.
   virtual std::size_t cache_bytes() const { return 0; }
+  // What blocks of allocate() take, on a device with memory of its own. Staging memory is the host's, and charged to its
+  // account (core/memory_budget.h) as tensors are.
+  MemoryUse use() const;
+  void restart_peak();
+  // What is taken of all its memory, by everybody: contexts, libraries and other programs included. nullopt: it does not say.
+  virtual std::optional<std::size_t> taken_by_all() const { return std::nullopt; }
 
   // Uninitialised. An error says what was asked for and what there is.
   virtual Result<Memory> allocate(std::size_t bytes) = 0;
@@ -225,7 +237,14 @@ class Device {
   virtual Result<std::unique_ptr<Queue>> make_queue() = 0;
 
  protected:
-  Device() = default;
+  Device();
+  // For what allocate() and allocate_staging() return: the block counts as long as it is held.
+  Memory counted(Memory block) const;
+  static Result<Memory> charged_to_host(Memory block);
+
+ private:
+  class Account;
+  std::shared_ptr<Account> account_;  // blocks may outlive the device
 };
 
 }  // namespace hone::runtime

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/memory_budget.h"
 #include "core/tensor.h"
 #include "runtime/null/null_device.h"
 #include "runtime/testing/providers.h"
@@ -144,6 +145,26 @@ TEST_P(Devices, MemoryMayOutliveItsProviderAndIsMoved) {
   const Memory moved = std::move(kept);
   EXPECT_EQ(moved.bytes(), 100U);
   EXPECT_NE(moved.address(), nullptr);
+}
+
+TEST_P(Devices, CountsWhatIsTakenOfMemoryOfItsOwnAndChargesStagingToTheHost) {
+  if (device_->host_visible()) return;  // the account of tensors counts there
+  const std::size_t before = device_->use().now, on_host = memory_in_use();
+  device_->restart_peak();
+  {
+    const Memory staging = *device_->allocate_staging(3000);
+    EXPECT_GE(memory_in_use(), on_host + 3000);
+    Memory a = allocate(1000);
+    const Memory b = allocate(70);
+    EXPECT_EQ(device_->use().now, before + 1070);
+    a = Memory();
+    EXPECT_EQ(device_->use().now, before + 70);
+  }
+  EXPECT_EQ(device_->use().now, before);
+  EXPECT_EQ(device_->use().peak, before + 1070);
+  EXPECT_EQ(memory_in_use(), on_host);
+  device_->restart_peak();
+  EXPECT_EQ(device_->use().peak, before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, Devices, ::testing::ValuesIn(testing::gpu_providers()),

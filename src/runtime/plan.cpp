@@ -147,8 +147,7 @@ Status Plan::State::Segment::enqueue(Queue& on) {
   for (Stretch& stretch : stretches) HONE_CHECK(state.enqueue_stretch(stretch, on));
   if (last) HONE_CHECK(state.enqueue_moves(on));
   if (on.immediate()) return {};
-  HONE_CHECK(on.copy_out(state.fault_staging.address(), state.fault.address(), sizeof(FaultWord)));
-  return on.fill(state.fault.address(), std::byte{0}, sizeof(FaultWord));
+  return on.copy_out(state.fault_staging.address(), state.fault.address(), sizeof(FaultWord));
 }
 
 // The host's steps run as soon as what is before them has ended; what comes after the last of them is given.
@@ -169,11 +168,17 @@ Status Plan::State::start() {
 Status Plan::State::finish() {
   if (queue->immediate()) return {};
   HONE_CHECK(queue->wait());
+  return tell_fault();
+}
+
+// The word stays until somebody has been told of it: runs that were given behind the one at fault leave it as it is.
+Status Plan::State::tell_fault() {
   FaultWord found = 0;
   std::memcpy(&found, fault_staging.address(), sizeof found);
-  // Reported once: a later run may wait before it has copied a word of its own.
-  std::memset(fault_staging.address(), 0, sizeof found);
   if (found == 0) return {};
+  HONE_CHECK(queue->wait());
+  std::memset(fault_staging.address(), 0, sizeof found);
+  HONE_CHECK(queue->fill(fault.address(), std::byte{0}, sizeof found));
   const std::size_t step = step_of_fault(found);
   return failed(step, kernels[step]->fault(code_of_fault(found)));
 }
@@ -241,6 +246,7 @@ PlanMemory Plan::State::memory() const {
   memory.arena_bytes = arena.placement.arena_bytes;
   memory.arena_lower_bound = arena.placement.lower_bound;
   memory.weights_bytes = weights_bytes;
+  memory.constants_bytes = constants_bytes;
   memory.host_bytes = host_arena.placement.arena_bytes;
   for (const graph::StatePair& pair : graph.states())
     memory.state_bytes += graph.type(graph.state_input(pair)).storage_bytes();
@@ -461,6 +467,19 @@ Status Plan::finish() {
   HONE_CHECK(finished);
   HONE_CHECK(told);
   return {};
+}
+
+bool Plan::can_give_ahead() const { return state_->can_give_ahead(); }
+
+Status Plan::give(std::span<const std::size_t> outputs) {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->give(outputs) : in_use_elsewhere();
+}
+
+Result<TakenRun> Plan::take() {
+  const Use use(state_->in_use);
+  if (!use.ok()) return in_use_elsewhere();
+  return state_->take();
 }
 
 Status Plan::run(const std::function<Status()>& meanwhile) {

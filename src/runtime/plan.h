@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -87,9 +88,17 @@ struct PlanMemory {
   std::size_t arena_bytes = 0;  // activations and scratch
   std::size_t arena_lower_bound = 0;
   std::size_t weights_bytes = 0;     // constants that kernels read, and what they packed
+  std::size_t constants_bytes = 0;   // that constants take as copies, on a device with memory of its own
   std::size_t host_bytes = 0;        // values that the graph keeps in the host's memory
   std::size_t state_bytes = 0;       // of the arenas: what lives from run to run
   std::size_t state_copy_bytes = 0;  // copied when a run ends: states that could not be updated in place
+};
+
+// A run that was given ahead (Plan::give), once it is over.
+struct TakenRun {
+  std::vector<Tensor> outputs;  // those asked for
+  // That the device had nothing to do between the run before, not taken yet when this one was given, and this one.
+  std::optional<double> idle_us;
 };
 
 // What a plan would be, before it takes any memory.
@@ -150,6 +159,15 @@ class Plan {
   // meanwhile; one run at a time.
   Status start();
   Status finish();
+  // Runs given ahead, for a host that must see some outputs of each: it looks at those of a run while the device has the next
+  // one already. Not on a queue that is immediate, with steps of the host's between, or while somebody listens to marks.
+  bool can_give_ahead() const;
+  // Gives a run, and has `outputs` read behind it; returns without waiting. At most kMostGiven may be given and not taken;
+  // what is written meanwhile is for the next. An error of the data may show in a run that was given behind it.
+  Status give(std::span<const std::size_t> outputs);
+  static constexpr std::size_t kMostGiven = 2;
+  // Waits for the first that was given and not taken. After an error all that were given are over, and none is to be taken.
+  Result<TakenRun> take();
   // Copies in, runs, copies out into new tensors.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 

@@ -360,23 +360,33 @@ std::vector<bool> Plan::State::constants_read(const BufferAssignment& buffers) c
   return read;
 }
 
+// Where the copies lie of those that are read; SIZE_MAX for others. Behind the last: the bytes of all.
+std::vector<std::size_t> Plan::State::constant_offsets(const BufferAssignment& buffers) const {
+  const std::vector<bool> read = constants_read(buffers);
+  std::vector<std::size_t> offsets(graph.values().size() + 1, SIZE_MAX);
+  std::size_t bytes = 0;
+  for (uint32_t i = 0; i < graph.values().size() && !device->host_visible(); ++i) {
+    if (!read[i]) continue;
+    offsets[i] = bytes;
+    bytes += placed_bytes(graph.values()[i].type.storage_bytes());
+  }
+  offsets.back() = bytes;
+  return offsets;
+}
+
 // In place where the device reads host memory, otherwise as a copy.
 Status Plan::State::place_constants(const BufferAssignment& buffers) {
   constant_at.assign(graph.values().size(), nullptr);
-  const std::vector<bool> read = constants_read(buffers);
-  std::vector<std::size_t> offsets(graph.values().size(), 0);
-  std::size_t bytes = 0;
-  for (uint32_t i = 0; i < graph.values().size(); ++i) {
-    if (!graph.values()[i].is_constant()) continue;
-    if (device->host_visible())
-      constant_at[i] = static_cast<const std::byte*>(std::as_const(*graph.values()[i].constant).data());
-    offsets[i] = bytes;
-    if (read[i]) bytes += placed_bytes(graph.values()[i].type.storage_bytes());
+  if (device->host_visible()) {
+    for (uint32_t i = 0; i < graph.values().size(); ++i)
+      if (const graph::Value& value = graph.values()[i]; value.is_constant())
+        constant_at[i] = static_cast<const std::byte*>(std::as_const(*value.constant).data());
+    return {};
   }
-  if (device->host_visible()) return {};
-  HONE_ASSIGN(constants, device->allocate(bytes));
+  const std::vector<std::size_t> offsets = constant_offsets(buffers);
+  HONE_ASSIGN(constants, device->allocate(constants_bytes));
   for (uint32_t i = 0; i < graph.values().size(); ++i) {
-    if (!read[i]) continue;
+    if (offsets[i] == SIZE_MAX) continue;
     const graph::Value& value = graph.values()[i];
     std::byte* const to = constants.address() + offsets[i];
     HONE_CHECK(queue->copy_in(to, std::as_const(*value.constant).data(), value.type.storage_bytes()));
@@ -463,6 +473,7 @@ Status Plan::State::decide(const Provider& provider, const PlanOptions& options,
   find_last_reads();
   share_buffers(buffers);
   count_weights();
+  constants_bytes = constant_offsets(buffers).back();
   return plan_arenas(buffers);
 }
 

@@ -1,6 +1,7 @@
 // What a plan is made of. For the files that make plans (plan_make.cpp) and run them (plan.cpp) alone.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <span>
@@ -77,6 +78,7 @@ struct Plan::State {
   Status allocate();
   Status place_constants(const graph::BufferAssignment& buffers);
   std::vector<bool> constants_read(const graph::BufferAssignment& buffers) const;
+  std::vector<std::size_t> constant_offsets(const graph::BufferAssignment& buffers) const;
   void place_values(const graph::BufferAssignment& buffers);
   void place_outputs();
   void resolve_arguments();
@@ -102,6 +104,11 @@ struct Plan::State {
   Status enqueue_lanes(Stretch& stretch, Queue& queue);
   void enqueue_lane(RunningLane& lane, Queue& queue);
   Status finish();
+  Status tell_fault();
+  bool can_give_ahead() const;
+  Status give(std::span<const std::size_t> outputs);
+  Result<TakenRun> take();
+  Result<TakenRun> outcome_of(std::size_t run);
   Status run_on_host(std::size_t step);
   Status compute_on_host(std::size_t step);  // throws OverMemoryBudget
   Result<Tensor> host_input(graph::ValueId value) const;
@@ -122,6 +129,18 @@ struct Plan::State {
   Memory constants, fault;
   Memory fault_staging;  // where the host reads what `fault` held after a run
   std::unique_ptr<Queue> queue;
+
+  // A run that was given ahead (plan_ahead.cpp).
+  struct GivenRun {
+    std::unique_ptr<Event> begun, ended;
+    Memory staging;  // that its outputs are read into
+    std::vector<std::size_t> outputs;
+    bool is_behind_another = false;  // that was not taken yet
+  };
+  // One more than may be given: how long the device was idle behind a run is asked of the next.
+  std::array<GivenRun, kMostGiven + 1> given_runs;
+  std::size_t runs_given = 0, runs_taken = 0;
+  GivenRun& given_run(std::size_t run) { return given_runs[run % given_runs.size()]; }
 
   // Stretches that the device runs without the host: what a recording takes down.
   struct Segment : Sequence {
@@ -151,7 +170,7 @@ struct Plan::State {
   std::vector<std::size_t> scratch_places;  // the same of each step's scratch
   std::vector<std::size_t> saved_places;    // the same of each saved output
   std::vector<KernelArguments> arguments;   // one a step
-  std::size_t weights_bytes = 0;
+  std::size_t weights_bytes = 0, constants_bytes = 0;
   bool check_numbers = false;
   bool marks = true;        // PlanOptions::marks
   bool watched = false;     // the run at hand: somebody listens, or numbers are checked

@@ -189,6 +189,36 @@ TEST(RecipesInHalves, MultiplyByTheSlopeOfGeluWhereItIsComputed) {
   }
 }
 
+// Gradients of GPT-2 are narrow but for sums (of positions, biases, scales), and nobody converts any for the update.
+TEST(RecipesInHalves, UpdateByGradientsAsTheyCome) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  const ShippedRecipe gpt2 = shipped_recipes()[3];
+  std::vector<std::string> overrides = gpt2.overrides;
+  overrides.back() = "train.accumulate=1";
+  const auto recipe = model::read_recipe(source_folder() / "recipes/gpt2_124m.toml", overrides);
+  ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+  const auto program = lab::make_program(*recipe, gpt2.fields, 10, 4);
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto graphs = lab::optimised_graphs(*program, *provider, {}, "bf16");
+  ASSERT_TRUE(graphs.ok()) << graphs.error().message;
+  const graph::Graph& step = graphs->step;
+  int narrow = 0, wide = 0;
+  std::vector<std::string> converted;
+  for (const graph::Node& node : step.nodes()) {
+    if (node.op != "hone.AdamW") continue;
+    const std::size_t tensors = (node.inputs.size() - 3) / 4;
+    for (std::size_t i = 3 + tensors; i < 3 + 2 * tensors; ++i) {
+      const graph::Value& gradient = step.value(node.inputs[i]);
+      ++(gradient.type.dtype == DType::kBF16 ? narrow : wide);
+      if (gradient.producer.valid() && step.node(gradient.producer).op == "Cast")
+        converted.push_back(gradient.name);
+    }
+  }
+  EXPECT_GE(narrow, 2 * 4 + 1) << "matrices of two layers, and of tokens";
+  EXPECT_GT(wide, 0) << "or this shows nothing";
+  EXPECT_THAT(converted, IsEmpty());
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RecipesOnGpu, ::testing::ValuesIn(shipped_recipes()),
                          [](const auto& test) { return std::string(test.param.name); });
 

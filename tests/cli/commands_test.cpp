@@ -137,6 +137,8 @@ TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
            {"lab", "m.onnx", "--device", "quantum"},
            {"lab", "m.onnx", "--disable", "polish"},
            {"lab", "m.onnx", "--lossy", "fold_constants"},
+           {"lab", "m.onnx", "--lossy", ""},
+           {"lab", "r.toml", "--lossy", ""},
            {"bench", "m.onnx", "--disable", "polish"},
            {"bench", "m.onnx", "--device", "quantum"},
            {"bench", "m.onnx", "--concurrency", "9999"},

@@ -96,6 +96,39 @@ TEST(Precision, NarrowStepsLearnWhatF32StepsLearn) {
   }
 }
 
+// Goes on in one precision with what another has saved: the notes, or the error.
+std::string gone_on(const std::string& from, const std::string& to) {
+  const testing_support::TemporaryFolder folder;
+  lab::TrainerOptions options;
+  options.out = folder / "run";
+  options.provider = std::make_shared<HalfProvider>();
+  options.device = "half";
+  std::string notes;
+  int64_t step = 0;
+  options.on_step = [&](const lab::TrainingReport& report) { step = report.step; };
+  options.should_stop = [&] { return step == 3; };
+  const auto recipe = [](const std::string& precision) {
+    return tiny_digits({"train.steps=5", "train.evaluate_every=0", "train.precision=" + precision});
+  };
+  (void)had(lab::train(recipe(from), options));
+  options.resume = true;
+  options.on_note = [&](const std::string& note) { notes += note + "\n"; };
+  const auto rest = lab::train(recipe(to), options);
+  return rest.ok() ? notes : rest.error().message;
+}
+
+TEST(Precision, AnotherThanTheCheckpointsIsToldOrRefused) {
+  EXPECT_THAT(gone_on("f32", "f32"), ::testing::Not(HasSubstr("the checkpoint is of a run")));
+  EXPECT_THAT(
+      gone_on("f32", "bf16"),
+      HasSubstr("the checkpoint is of a run in f32, and goes on in bf16: numbers are no longer equal"));
+  EXPECT_THAT(gone_on("fp16", "f32"), HasSubstr("the checkpoint is of a run in fp16, and goes on in f32"));
+  // There is no scale of the loss to go on with.
+  const std::string refused = gone_on("f32", "fp16");
+  EXPECT_THAT(refused, HasSubstr("of a run in f32, which this one, in fp16, cannot go on with"));
+  EXPECT_THAT(refused, HasSubstr("--set train.precision=f32"));
+}
+
 TEST(Precision, AStepWhoseGradientsOverflowChangesNothingButTheScale) {
   for (const char* optimizer : {"adamw", "adam", "sgd", "lion", "lamb", "muon"}) {
     SCOPED_TRACE(optimizer);

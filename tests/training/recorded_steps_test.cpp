@@ -11,6 +11,7 @@
 #include "data/testing/write_images.h"
 #include "lab/training/run_summary.h"
 #include "lab/training/trainer.h"
+#include "runtime/testing/providers.h"
 #include "trace/run_folder.h"
 
 namespace hone::training {
@@ -161,6 +162,48 @@ TEST(RecordedSteps, WaitingForDataIsARowOfTheLedgerWithTheStageThatLimits) {
     whole += step.step_ms;
   }
   EXPECT_GT(wait, 0.5 * whole);
+}
+
+// --- waiting beside a device that is busy ---
+
+// Of the log: what each step waited for its batch, ms. Reading batches takes most of the run all the same.
+std::vector<double> waits_on_device(const model::Recipe& recipe, const fs::path& out, bool recorded) {
+  lab::TrainerOptions options;
+  options.out = out;
+  options.provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  options.device = "cuda";
+  if (recorded) options.roofs = analyze::fabricate::round_roofs();
+  const auto trained = lab::train(recipe, options);
+  if (!trained.ok()) throw std::runtime_error(trained.error().message);
+  const auto run = lab::read_training_run(out);
+  if (!run.ok()) throw std::runtime_error(run.error().message);
+  std::vector<double> waits;
+  double steps_ms = 0;
+  for (const analyze::TrainingStep& step : run->log) {
+    waits.push_back(step.input_wait_ms);
+    steps_ms += step.step_ms;
+  }
+  EXPECT_GT(steps_ms, 100);
+  return waits;
+}
+
+// The driver without a GPU computes when somebody waits for it: it has always something to do while batches are read.
+TEST(RecordedSteps, WaitingIsNoneWhereTheDeviceHasSomethingToDo) {
+  const TemporaryFolder folder;
+  const model::Recipe recipe = slow_pictures(folder);
+  const std::vector<double> waits = waits_on_device(recipe, folder / "recorded", true);
+  ASSERT_EQ(waits.size(), 12U);
+  for (std::size_t step = 4; step < 10; ++step) EXPECT_EQ(waits[step], 0) << step;
+}
+
+// By the device's own clock, which stands still while it has nothing to do.
+TEST(RecordedSteps, WaitingOfStepsGivenAheadIsWhatTheDeviceStoodIdleFor) {
+  const TemporaryFolder folder;
+  const model::Recipe recipe = slow_pictures(folder);
+  const cuda::testing::Faults clock("clock");
+  const std::vector<double> waits = waits_on_device(recipe, folder / "ahead", false);
+  ASSERT_EQ(waits.size(), 12U);
+  for (std::size_t step = 1; step < waits.size(); ++step) EXPECT_LT(waits[step], 0.1) << step;
 }
 
 TEST(RecordedSteps, OfARunThatWentOnAreWarmOnesOfItsLastPart) {

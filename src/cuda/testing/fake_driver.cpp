@@ -138,7 +138,8 @@ std::recursive_mutex lock;
 std::map<uintptr_t, FakeBlock> device_blocks;
 std::map<uintptr_t, FakeBlock> pinned_blocks;
 int live_handles = 0, contexts = 0;
-int64_t launches = 0, early_launches = 0, graph_launches = 0, graphs_made = 0;
+int64_t launches = 0, early_launches = 0, graph_launches = 0, graphs_given = 0, graphs_made = 0;
+int64_t waits = 0;  // of the host, for work that was not done yet
 bool initialised = false;
 thread_local void* current = nullptr;
 int the_context = 0;
@@ -269,6 +270,14 @@ int64_t fake_driver_early_launches() {
 int64_t fake_driver_graph_launches() {
   LOCKED;
   return graph_launches;
+}
+int64_t fake_driver_graphs_given() {
+  LOCKED;
+  return graphs_given;
+}
+int64_t fake_driver_waits() {
+  LOCKED;
+  return waits;
 }
 int64_t fake_driver_graphs_made() {
   LOCKED;
@@ -404,6 +413,7 @@ DriverCode cuStreamDestroy_v2(FakeStream* stream) {
 DriverCode cuStreamSynchronize(FakeStream* stream) {
   NEEDS_CONTEXT;
   if (stream->capture != nullptr) return DriverCode::kStreamCaptureUnsupported;
+  if (!stream->commands.empty()) ++waits;
   return stream->run();
 }
 DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {
@@ -447,6 +457,7 @@ DriverCode cuEventRecord(FakeEvent* event, FakeStream* stream) {
 DriverCode cuEventSynchronize(FakeEvent* event) {
   NEEDS_CONTEXT;
   const auto moment = event->moment;
+  if (moment->stream != nullptr) ++waits;
   return moment->stream == nullptr ? DriverCode::kSuccess : moment->stream->run(moment.get());
 }
 DriverCode cuEventElapsedTime(float* ms, FakeEvent* from, FakeEvent* to) {
@@ -545,6 +556,7 @@ DriverCode cuGraphInstantiateWithFlags(FakeGraph** executable, FakeGraph* graph,
 }
 DriverCode cuGraphLaunch(FakeGraph* executable, FakeStream* stream) {
   NEEDS_CONTEXT;
+  ++graphs_given;
   stream->give({[] { return ++graph_launches, device_ns += kGraphLaunchNs, DriverCode::kSuccess; }});
   for (const Command& command : executable->commands) stream->give(command);
   return DriverCode::kSuccess;

@@ -54,6 +54,9 @@ inline int64_t kernels_run() { return ask_fake_driver<int64_t>("fake_driver_laun
 // Of those that were given, in graphs, too: programmatic dependent launches.
 inline int64_t early_launches() { return ask_fake_driver<int64_t>("fake_driver_early_launches"); }
 inline int64_t graphs_run() { return ask_fake_driver<int64_t>("fake_driver_graph_launches"); }
+inline int64_t graphs_given() { return ask_fake_driver<int64_t>("fake_driver_graphs_given"); }
+// Of the host for the device, where there was something to wait for.
+inline int64_t host_waits() { return ask_fake_driver<int64_t>("fake_driver_waits"); }
 inline int64_t graphs_made() { return ask_fake_driver<int64_t>("fake_driver_graphs_made"); }
 
 inline bool profiler_is_on() { return ask_fake_driver<int>("fake_cupti_is_on", fake_cupti_file()) != 0; }

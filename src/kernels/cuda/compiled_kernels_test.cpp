@@ -249,6 +249,10 @@ void add_updates(std::vector<NamedSource>& sources) {
   for (const DType dtype : kFloats) {
     OptimizerProgram adamw{.gradient = dtype, .scaled = dtype == DType::kF32};
     sources.push_back({"adamw", generate_optimizer(adamw)->text, {kOptimizerEntry}});
+    if (dtype != DType::kF32) {
+      adamw.mixed = true;
+      sources.push_back({"adamw_of_two_types", generate_optimizer(adamw)->text, {kOptimizerEntry}});
+    }
     OptimizerProgram sgd{.kind = OptimizerProgram::Kind::kSgd, .gradient = dtype};
     sgd.momentum = dtype == DType::kF16 ? 0.0F : 0.9F;
     sources.push_back({"sgd", generate_optimizer(sgd)->text, {kOptimizerEntry}});

@@ -14,13 +14,14 @@ namespace {
 constexpr std::string_view kOptimizerTensorsText = R"cuda(
 struct HoneTensors {
   const HoneParameter* x[kTensors];
-  const HoneGradient* gradient[kTensors];
+  const void* gradient[kTensors];
   const float* m[kTensors];
   const float* v[kTensors];
   HoneParameter* next_x[kTensors];
   float* next_m[kTensors];
   float* next_v[kTensors];
   hone_i64 size[kTensors];
+  unsigned long long wide;
   int number[kTensors];
   int first[kTensors + 1];
   int count;
@@ -97,31 +98,26 @@ HONE_FUNCTION void hone_update(const HoneNumbers& n, float g, float& x, float& m
 }
 )cuda";
 
-// Four elements a load; the end of a tensor one by one.
+// Four elements a load; the end of a tensor one by one. All threads of a block are of one tensor, so that its gradient's type
+// is a branch that none of them takes alone.
 constexpr std::string_view kOptimizerKernel = R"cuda(
 typedef HoneVector<float, 4> HoneFour;
 typedef HoneVector<HoneParameter, 4> HoneParameters;
-typedef HoneVector<HoneGradient, 4> HoneGradients;
 
-extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t, const float* rate, const hone_i64* updates,
-    const float* scale, HoneWord seed) {
-  __shared__ HoneNumbers numbers;
-  if (threadIdx.x == 0) numbers = hone_numbers(rate, updates);
-  __syncthreads();
-  const HoneNumbers n = numbers;
-  const float factor = kScaled ? *scale : 1.0f;
+template <typename Form, typename Gradient>
+HONE_FUNCTION void hone_update_chunk(const HoneTensors& t, int i, const HoneNumbers& n, float factor, HoneWord seed,
+    HoneWord stream) {
+  typedef HoneVector<Gradient, 4> Gradients;
   const bool keeps = factor != factor;  // a scale of NaN: everything stays as it is
-  const int i = hone_tensor_of_block(t);
   const hone_i64 size = t.size[i];
   const hone_i64 begin = ((hone_i64)blockIdx.x - t.first[i]) * kChunk;
   const HoneParameter* const x = t.x[i];
-  const HoneGradient* const gradient = t.gradient[i];
+  const Gradient* const gradient = (const Gradient*)t.gradient[i];
   const float* const m = t.m[i];
   const float* const v = t.v[i];
   HoneParameter* const next_x = t.next_x[i];
   float* const next_m = t.next_m[i];
   float* const next_v = t.next_v[i];
-  const HoneWord stream = kRounds ? ((HoneWord)t.number[i] + 1) << 40 | (HoneWord)*updates : 0;
 #pragma unroll
   for (int k = 0; k < kChunk / 1024; ++k) {
     const hone_i64 at = begin + k * 1024 + (int)threadIdx.x * 4;
@@ -130,13 +126,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
     if (at + 4 <= size) {
       HoneParameters xs = *(const HoneParameters*)(x + at);
       HoneFour ms = {}, vs = {};
-      const HoneGradients gs = *(const HoneGradients*)(gradient + at);
+      const Gradients gs = *(const Gradients*)(gradient + at);
       if (kMoments > 0) ms = *(const HoneFour*)(m + at);
       if (kMoments > 1) vs = *(const HoneFour*)(v + at);
 #pragma unroll
       for (int j = 0; j < 4 && !keeps; ++j) {
         float x1 = HoneParameterForm::held(xs.at[j]);
-        hone_update(n, HoneForm::held(gs.at[j]) * factor, x1, ms.at[j], vs.at[j]);
+        hone_update(n, Form::held(gs.at[j]) * factor, x1, ms.at[j], vs.at[j]);
         xs.at[j] = hone_rounded(x1, halves.at[j]);
       }
       *(HoneParameters*)(next_x + at) = xs;
@@ -146,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
       for (int j = 0; j < 3 && at + j < size; ++j) {
         const hone_i64 e = at + j;
         float x1 = HoneParameterForm::held(x[e]), m1 = kMoments > 0 ? m[e] : 0.0f, v1 = kMoments > 1 ? v[e] : 0.0f;
-        if (!keeps) hone_update(n, HoneForm::held(gradient[e]) * factor, x1, m1, v1);
+        if (!keeps) hone_update(n, Form::held(gradient[e]) * factor, x1, m1, v1);
         next_x[e] = keeps ? x[e] : hone_rounded(x1, halves.at[j]);
         if (kMoments > 0) next_m[e] = m1;
         if (kMoments > 1) next_v[e] = v1;
@@ -154,13 +150,27 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t
     }
   }
 }
+
+extern "C" __global__ void __launch_bounds__(256, 1) hone_optimize(HoneTensors t, const float* rate, const hone_i64* updates,
+    const float* scale, HoneWord seed) {
+  __shared__ HoneNumbers numbers;
+  if (threadIdx.x == 0) numbers = hone_numbers(rate, updates);
+  __syncthreads();
+  const HoneNumbers n = numbers;
+  const float factor = kScaled ? *scale : 1.0f;
+  const int i = hone_tensor_of_block(t);
+  const HoneWord stream = kRounds ? ((HoneWord)t.number[i] + 1) << 40 | (HoneWord)*updates : 0;
+  if (kMixed && (t.wide >> i & 1) != 0) hone_update_chunk<HoneIdentity<float>, float>(t, i, n, factor, seed, stream);
+  else hone_update_chunk<HoneForm, HoneGradient>(t, i, n, factor, seed, stream);
+}
 )cuda";
 
 }  // namespace
 
 Result<cuda::KernelSource> generate_optimizer(const OptimizerProgram& program) {
-  if (!is_element_type(program.gradient))
-    return unsupported(fmt::format("an optimizer of gradients of {}", dtype_name(program.gradient)));
+  if (!is_element_type(program.gradient) || (program.mixed && program.gradient == DType::kF32))
+    return unsupported(fmt::format("an optimizer of gradients of {}{}", program.mixed ? "f32 and " : "",
+                                   dtype_name(program.gradient)));
   if (program.parameter != DType::kF32 && program.parameter != DType::kBF16)
     return unsupported(fmt::format("an optimizer of parameters of {}", dtype_name(program.parameter)));
   const bool adamw = program.kind == OptimizerProgram::Kind::kAdamW;
@@ -169,15 +179,16 @@ Result<cuda::KernelSource> generate_optimizer(const OptimizerProgram& program) {
       "typedef {} HoneGradient;\ntypedef {} HoneForm;\ntypedef {} HoneParameter;\ntypedef {} "
       "HoneParameterForm;\nconstexpr int kTensors = {}, kChunk = {}, kMoments = "
       "{};\n"
-      "constexpr bool kRounds = {}, kScaled = {}, kNesterov = {};\nconstexpr float kDecay = "
+      "constexpr bool kRounds = {}, kScaled = {}, kMixed = {}, kNesterov = {};\nconstexpr float kDecay = "
       "{:a}f;\nconstexpr float "
       "kMomentum = {:a}f;\n"
       "constexpr float kBeta1 = {:a}f;\nconstexpr float kBeta2 = {:a}f;\nconstexpr float kEpsilon = {:a}f;\n",
       element_memory(program.gradient), element_form(program.gradient), element_memory(program.parameter),
       element_form(program.parameter), kOptimizerTensors, kOptimizerChunk, program.moments(),
-      program.rounds(), program.scaled, program.nesterov, static_cast<double>(program.weight_decay),
-      static_cast<double>(program.momentum), static_cast<double>(program.beta1),
-      static_cast<double>(program.beta2), static_cast<double>(program.epsilon));
+      program.rounds(), program.scaled, program.mixed, program.nesterov,
+      static_cast<double>(program.weight_decay), static_cast<double>(program.momentum),
+      static_cast<double>(program.beta1), static_cast<double>(program.beta2),
+      static_cast<double>(program.epsilon));
   text += kTensorOfBlock;
   text += kOptimizerTensorsText;
   text += program.rounds() ? kRoundingText : kNoRoundingText;

@@ -19,8 +19,9 @@ struct OptimizerProgram {
   enum class Kind : uint8_t { kSgd, kAdamW };
   Kind kind = Kind::kAdamW;
   DType parameter = DType::kF32;  // or bf16
-  DType gradient = DType::kF32;   // f32, f16, bf16
-  bool scaled = false;            // gradients are multiplied by a number in the device's memory
+  DType gradient = DType::kF32;   // f32, f16, bf16; of those that are not f32, where they are
+  bool mixed = false;   // `mixed`: each is of the one type or the other, as OptimizerTensors::wide says
+  bool scaled = false;  // gradients are multiplied by a number in the device's memory
   float weight_decay = 0;
   float momentum = 0;  // of Sgd
   bool nesterov = false;
@@ -38,10 +39,12 @@ inline constexpr std::size_t kOptimizerTensors =
 
 // The first argument of kOptimizerEntry, as it lies there. `first` says with which block each tensor begins, and how many
 // blocks there are behind the last.
+static_assert(kOptimizerTensors <= 64);
 struct OptimizerTensors {
   std::array<const void*, kOptimizerTensors> x{}, gradient{}, m{}, v{};
   std::array<void*, kOptimizerTensors> next_x{}, next_m{}, next_v{};
   std::array<int64_t, kOptimizerTensors> size{};
+  uint64_t wide = 0;                                // bit i: gradient i is f32, where they are mixed
   std::array<int32_t, kOptimizerTensors> number{};  // of parameters that are rounded
   std::array<int32_t, kOptimizerTensors + 1> first{};
   int32_t count = 0;

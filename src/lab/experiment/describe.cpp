@@ -45,12 +45,17 @@ analyze::Environment describe_environment(const Machine& machine, const runtime:
   return environment;
 }
 
-analyze::MemoryUse describe_memory(const runtime::Plan& plan) {
+analyze::MemoryUse describe_memory(const runtime::Plan& plan, const runtime::Device& device) {
   const runtime::PlanMemory memory = plan.memory();
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return {static_cast<double>(memory.arena_bytes), static_cast<double>(memory.weights_bytes),
-          static_cast<double>(usage.ru_maxrss) * 1024};
+  analyze::MemoryUse use{static_cast<double>(memory.arena_bytes), static_cast<double>(memory.weights_bytes),
+                         static_cast<double>(usage.ru_maxrss) * 1024};
+  if (!device.host_visible()) {
+    use.device = device.name();
+    use.device_peak_bytes = static_cast<double>(device.use().peak);
+  }
+  return use;
 }
 
 }  // namespace hone::lab

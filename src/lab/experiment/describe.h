@@ -13,6 +13,6 @@ analyze::ModelInfo describe_model(const graph::Graph& graph, const std::string& 
 // As of now: the time stands in it.
 analyze::Environment describe_environment(const Machine& machine, const runtime::Provider& provider);
 // The peak is the process's, so far.
-analyze::MemoryUse describe_memory(const runtime::Plan& plan);
+analyze::MemoryUse describe_memory(const runtime::Plan& plan, const runtime::Device& device);
 
 }  // namespace hone::lab

@@ -456,8 +456,9 @@ class Runner {
     report.model = describe_model(baseline_graph_, options_.model_path);
     report.roofs = roofs_;
     report.environment = describe_environment(machine_, provider_);
-    report.baseline_memory = describe_memory(*baseline_plan_);
-    if (report.interrupted.empty()) report.optimised_memory = describe_memory(result_plan());
+    report.baseline_memory = describe_memory(*baseline_plan_, *provider_.device());
+    if (report.interrupted.empty())
+      report.optimised_memory = describe_memory(result_plan(), *provider_.device());
     report.reproduce.command = options_.command;
     report.reproduce.notes = inputs_.notes;
     report.reproduce.notes.push_back(how_predicted_);

@@ -21,6 +21,7 @@ struct Checkpoint {
   data::Place place;             // of the batch that comes next
   double seconds = 0;            // that were spent training
   std::optional<double> metric;  // of the last evaluation
+  std::string precision;         // of the steps since the checkpoint before; empty: it does not say
   model::NamedTensors states;    // every input of the step's graph but the data
 };
 

@@ -104,10 +104,11 @@ class SettingSearch {
   };
 
   // One after the other: more of them need less for activations, and more for everything else.
-  std::optional<Found> fewest_parts(int64_t batch, int64_t accumulate) {
+  std::optional<Found> fewest_parts(const FitSettings& settings) {
+    const auto [batch, accumulate, precision] = settings;
     for (int64_t k = accumulate + 1; k <= std::min(batch, kMostParts); ++k) {
       if (batch % k != 0) continue;
-      const auto fit = tried(batch, k);
+      const auto fit = tried({batch, k, precision});
       if (!fit) return std::nullopt;
       if (fit->fits) return Found{k, fit->memory.bounded(), true};
     }
@@ -115,12 +116,13 @@ class SettingSearch {
   }
 
   // Of those that the micro-batches divide. The least first: whether any does at all.
-  std::optional<Found> largest_batch(int64_t batch, int64_t accumulate) {
+  std::optional<Found> largest_batch(const FitSettings& settings) {
+    const auto [batch, accumulate, precision] = settings;
     std::optional<Found> found;
     int64_t low = 1, high = batch / accumulate;  // micro-batches of so many samples: from `high` on none fits
     for (bool first = true; low < high; first = false) {
       const int64_t middle = first ? 1 : low + (high - low) / 2;
-      const auto fit = tried(middle * accumulate, accumulate);
+      const auto fit = tried({middle * accumulate, accumulate, precision});
       if (!fit) {
         if (found) found->whole = false;
         break;
@@ -132,16 +134,24 @@ class SettingSearch {
     return found;
   }
 
+  // Bytes of the run as it is but for its precision, where it fits.
+  std::optional<std::size_t> in_precision(FitSettings settings, const std::string& precision) {
+    settings.precision = precision;
+    const auto fit = tried(settings);
+    if (!fit || !fit->fits) return std::nullopt;
+    return fit->memory.bounded();
+  }
+
   std::size_t least() const { return least_; }  // of the smallest batch, which did not fit; 0: not known
 
  private:
   static constexpr int64_t kMostParts = 256;  // that a recipe may have
 
   // nullopt: there is no time, or such a run cannot be made.
-  std::optional<MemoryFit> tried(int64_t batch, int64_t parts) {
-    if (now_ns() + static_cast<int64_t>(part_s_ * static_cast<double>(parts) * 1e9) > until_ns_)
+  std::optional<MemoryFit> tried(const FitSettings& settings) {
+    if (now_ns() + static_cast<int64_t>(part_s_ * static_cast<double>(settings.accumulate) * 1e9) > until_ns_)
       return std::nullopt;
-    auto fit = fit_with_(batch, parts);
+    auto fit = fit_with_(settings);
     if (!fit.ok()) return std::nullopt;
     return *std::move(fit);
   }
@@ -166,21 +176,31 @@ std::string what_it_needs(const MemoryFit& least, const MemoryLimit& limit) {
   return text;
 }
 
+std::size_t foretold_of(std::size_t free) {
+  return static_cast<std::size_t>(kForetoldShare * static_cast<double>(free));
+}
+
+std::size_t free_on_host() {
+  const std::size_t allowed = memory_budget();
+  const std::size_t free =
+      foretold_of(allowed != 0 ? allowed - std::min(allowed, memory_in_use()) : available_memory());
+  return free != 0 ? free : std::numeric_limits<std::size_t>::max();  // it does not say
+}
+
 }  // namespace
 
 MemoryLimit memory_limit(std::size_t budget, const runtime::Device& device) {
-  MemoryLimit limit{static_cast<std::size_t>(kForetoldShare * static_cast<double>(device.available())),
-                    fmt::format("what is free on {}", device.name())};
-  if (device.host_visible()) {
-    const std::size_t allowed = memory_budget();
-    const std::size_t there =
-        allowed != 0 ? allowed - std::min(allowed, memory_in_use()) : available_memory();
-    limit.bytes = static_cast<std::size_t>(kForetoldShare * static_cast<double>(there));
-    limit.why = "what the machine has free";
-    if (limit.bytes == 0) limit.bytes = std::numeric_limits<std::size_t>::max();  // it does not say
-  }
+  MemoryLimit limit = device.host_visible() ? MemoryLimit{free_on_host(), "what the machine has free"}
+                                            : MemoryLimit{foretold_of(device.available()),
+                                                          fmt::format("what is free on {}", device.name())};
   if (budget != 0 && budget < limit.bytes) limit = {budget, "[train] memory"};
   return limit;
+}
+
+std::size_t room_for_samples(const TrainingMemory& memory, const MemoryLimit& limit) {
+  const std::size_t all = memory.one_memory() ? limit.bytes : free_on_host();
+  const std::size_t taken = memory.one_memory() ? memory.total() : memory.on_host();
+  return all - std::min(all, taken) + memory.data;
 }
 
 Result<MemoryFit> fit_memory(const TrainingProgram& program, const runtime::Provider& provider,
@@ -189,27 +209,32 @@ Result<MemoryFit> fit_memory(const TrainingProgram& program, const runtime::Prov
   return Fitter(program, provider, options, data_bytes, limit).fit();
 }
 
-Error does_not_fit(const MemoryFit& least, const MemoryLimit& limit, int64_t batch, int64_t accumulate,
-                   const FitWith& fit_with, double planned_s, double seconds) {
+Error does_not_fit(const MemoryFit& least, const MemoryLimit& limit, const FitSettings& settings,
+                   const std::string& narrower, const FitWith& fit_with, double planned_s, double seconds) {
   const std::string text = what_it_needs(least, limit);
   if (least.kept.fixed() >= limit.bytes)
     return invalid(
         fmt::format("{}. {} of it are weights, optimizer and the model, which no batch makes smaller: it "
                     "takes a smaller model, or more memory",
                     text, fitting_bytes(least.kept.fixed())));
-  const double part_s = planned_s / static_cast<double>(accumulate);
+  const double part_s = planned_s / static_cast<double>(settings.accumulate);
   SettingSearch of_parts(fit_with, part_s, seconds / 2);
-  const auto fewest = of_parts.fewest_parts(batch, accumulate);
+  const auto fewest = of_parts.fewest_parts(settings);
   SettingSearch of_batches(fit_with, part_s, seconds / 2);
-  const auto largest = of_batches.largest_batch(batch, accumulate);
+  const auto largest = of_batches.largest_batch(settings);
   std::vector<std::string> offers;
   if (fewest) offers.push_back(offer(*fewest, "[train] accumulate"));
   if (largest) offers.push_back(offer(*largest, "[train] batch"));
+  if (!narrower.empty()) {
+    SettingSearch of_types(fit_with, part_s, seconds / 2);
+    if (const auto bytes = of_types.in_precision(settings, narrower))
+      offers.push_back(fmt::format("[train] precision = \"{}\" ({})", narrower, fitting_bytes(*bytes)));
+  }
   if (!offers.empty())
     return invalid(fmt::format("{}. It fits with {}", text, fmt::join(offers, ", or with ")));
   if (of_batches.least() > 0)
     return invalid(fmt::format("{}. A batch of {} needs {}: it takes a smaller model, or more memory", text,
-                               accumulate, fitting_bytes(of_batches.least())));
+                               settings.accumulate, fitting_bytes(of_batches.least())));
   return invalid(text +
                  ". What would fit was not found in the time; try a smaller [train] batch, or more of "
                  "[train] accumulate");

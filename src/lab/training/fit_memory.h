@@ -23,6 +23,8 @@ struct MemoryLimit {
 };
 // The lesser of the recipe's budget (0: none) and what there is.
 MemoryLimit memory_limit(std::size_t budget, const runtime::Device& device);
+// What a run of so much memory leaves of the host's for more samples; the limit is for the host only where there is one memory.
+std::size_t room_for_samples(const TrainingMemory& memory, const MemoryLimit& limit);
 
 struct MemoryFit {
   SessionGraphs graphs;
@@ -38,11 +40,17 @@ Result<MemoryFit> fit_memory(const TrainingProgram& program, const runtime::Prov
                              const SessionOptions& options, std::size_t data_bytes, const MemoryLimit& limit);
 
 // The same for other settings of the recipe.
-using FitWith = std::function<Result<MemoryFit>(int64_t batch, int64_t accumulate)>;
+struct FitSettings {
+  int64_t batch = 0;
+  int64_t accumulate = 1;
+  std::string precision = "f32";
+};
+using FitWith = std::function<Result<MemoryFit>(const FitSettings&)>;
 
-// The error for a run that does not fit. It says what would: the fewest micro-batches, and the largest batch. `planned_s` is
-// what planning the run has taken; what would be tried for longer than `seconds` is not.
-Error does_not_fit(const MemoryFit& least, const MemoryLimit& limit, int64_t batch, int64_t accumulate,
-                   const FitWith& fit_with, double planned_s, double seconds);
+// The error for a run of `settings` that does not fit. It says what would: the fewest micro-batches, the largest batch, and
+// `narrower`, a precision that the device's products take (empty: there is none). `planned_s` is what planning the run has
+// taken; what would be tried for longer than `seconds` is not.
+Error does_not_fit(const MemoryFit& least, const MemoryLimit& limit, const FitSettings& settings,
+                   const std::string& narrower, const FitWith& fit_with, double planned_s, double seconds);
 
 }  // namespace hone::lab

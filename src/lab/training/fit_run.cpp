@@ -23,9 +23,11 @@ std::size_t data_bytes(const model::Recipe& recipe, const TrainingSetup& setup, 
 // The same run with another batch. Of epochs it has other steps, which keep another number of samples.
 Result<MemoryFit> fit_with(model::Recipe recipe, const TrainingSetup& setup,
                            const runtime::Provider& provider, SessionOptions options,
-                           const MemoryLimit& limit, int64_t batch, int64_t accumulate) {
+                           const MemoryLimit& limit, const FitSettings& settings) {
+  const auto& [batch, accumulate, precision] = settings;
   recipe.train.batch = batch;
   recipe.train.accumulate = accumulate;
+  recipe.train.precision = options.precision = precision;
   const int64_t steps = training_steps(recipe.train, setup.data.training->size() / batch);
   const int64_t together = setup.data.validation
                                ? evaluation_batch(setup.data.validation->size(), batch / accumulate)
@@ -33,6 +35,15 @@ Result<MemoryFit> fit_with(model::Recipe recipe, const TrainingSetup& setup,
   HONE_ASSIGN(const TrainingProgram program, make_program(recipe, setup.batches->fields(), steps, together));
   options.progress = {};
   return fit_memory(program, provider, options, data_bytes(recipe, setup, steps, together), limit);
+}
+
+// bf16 needs no scaled loss, which makes another step.
+std::string narrower_than(const std::string& precision, const runtime::Provider& provider) {
+  if (precision != "f32") return "";
+  const graph::Capabilities& takes = provider.capabilities();
+  for (const auto& [type, name] : {std::pair(DType::kBF16, "bf16"), std::pair(DType::kF16, "fp16")})
+    if (takes.products.holds(type) || takes.converted_products.holds(type)) return name;
+  return "";
 }
 
 }  // namespace
@@ -55,9 +66,10 @@ Result<MemoryFit> fit_run(const model::Recipe& recipe, const TrainingSetup& setu
   if (fit.fits) return fit;
   const double planned_s = static_cast<double>(now_ns() - setup.planning_ns) * 1e-9;
   return does_not_fit(
-      fit, limit, recipe.train.batch, recipe.train.accumulate,
-      [&](int64_t batch, int64_t parts) {
-        return fit_with(recipe, setup, provider, options, limit, batch, parts);
+      fit, limit, {recipe.train.batch, recipe.train.accumulate, recipe.train.precision},
+      narrower_than(recipe.train.precision, provider),
+      [&](const FitSettings& settings) {
+        return fit_with(recipe, setup, provider, options, limit, settings);
       },
       planned_s, std::max(kSearchSeconds, kSearchShare * planned_s));
 }

@@ -87,6 +87,20 @@ std::size_t reference_memory(const graph::Graph& graph, std::span<const runtime:
   return most;
 }
 
+std::size_t packed_memory(const runtime::PlanForecast& plan) {
+  std::size_t bytes = 0;
+  for (const runtime::PlanStep& each : plan.steps) bytes += each.packed_bytes;
+  return bytes;
+}
+
+// Of one batch of the graph's, on its way (BatchInputs::stage).
+std::size_t batch_memory(const graph::Graph& graph) {
+  std::size_t bytes = 0;
+  for (const graph::ValueId id : graph.inputs())
+    if (graph.value(id).name.starts_with(graph::kDataPrefix)) bytes += graph.type(id).storage_bytes();
+  return bytes;
+}
+
 // Bytes of a sample's tensors, with what is kept about them. Where samples differ in size, one stands for all; of one that
 // is damaged, which reading will say, nothing is known.
 std::optional<std::size_t> sample_bytes(const data::Dataset& data) {
@@ -116,30 +130,49 @@ std::size_t cached_bytes(const std::shared_ptr<const data::Dataset>& data, std::
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::size_t>> TrainingMemory::parts() const {
-  return {{"weights", weights}, {"optimizer", optimizer},   {"activations", activations},
-          {"packed", packed},   {"reference", reference},   {"evaluation", evaluation},
-          {"model", model},     {"checkpoint", checkpoint}, {"data", data}};
+std::vector<TrainingMemory::Part> TrainingMemory::parts() const {
+  return {{"weights", weights, true},
+          {"optimizer", optimizer, true},
+          {"activations", activations, true},
+          {"packed", packed, true},
+          {"constants", constants, true},
+          {"batches", batches, true},
+          {"reference", reference},
+          {"evaluation", evaluation, true},
+          {"model", model},
+          {"checkpoint", checkpoint},
+          {"data", data},
+          {"staging", staging}};
 }
 
 nlohmann::ordered_json memory_json(const TrainingMemory& memory) {
   nlohmann::ordered_json json = {{"total_bytes", memory.total()}};
-  for (const auto& [name, bytes] : memory.parts()) json[name + "_bytes"] = bytes;
+  if (!memory.one_memory()) {
+    json["device"] = memory.device;
+    json["device_bytes"] = memory.on_device();
+    json["host_bytes"] = memory.on_host();
+  }
+  for (const auto& part : memory.parts()) json[fmt::format("{}_bytes", part.name)] = part.bytes;
   json["workspace_bytes"] = memory.workspace;
   return json;
 }
 
 std::string memory_text(const TrainingMemory& memory) {
-  std::string text = amount_of_memory(memory.total()) + ":";
-  const char* separator = " ";
-  for (const auto& [name, bytes] : memory.parts()) {
-    if (bytes == 0) continue;
-    text += fmt::format("{}{} {}", separator, name, amount_of_memory(bytes));
-    if (name == "activations" && memory.workspace > 0)
-      text += fmt::format(" (with up to {} that a kernel works in)", amount_of_memory(memory.workspace));
-    separator = ", ";
-  }
-  return text;
+  const auto listed = [&](auto&& belongs) {
+    std::string text;
+    for (const TrainingMemory::Part& part : memory.parts()) {
+      if (part.bytes == 0 || !belongs(part)) continue;
+      text += fmt::format("{} {} {}", text.empty() ? ":" : ",", part.name, amount_of_memory(part.bytes));
+      if (part.name == "activations" && memory.workspace > 0)
+        text += fmt::format(" (with up to {} that a kernel works in)", amount_of_memory(memory.workspace));
+    }
+    return text;
+  };
+  if (memory.one_memory()) return amount_of_memory(memory.total()) + listed([](const auto&) { return true; });
+  return fmt::format("{} of {}{}; {} of the host's{}", amount_of_memory(memory.on_device()), memory.device,
+                     listed([](const auto& part) { return part.on_device; }),
+                     amount_of_memory(memory.on_host()),
+                     listed([](const auto& part) { return !part.on_device; }));
 }
 
 Result<TrainingMemory> forecast_memory(const TrainingProgram& program, const SessionGraphs& graphs,
@@ -153,17 +186,23 @@ Result<TrainingMemory> forecast_memory(const TrainingProgram& program, const Ses
   HONE_ASSIGN(const runtime::PlanForecast of_evaluation,
               runtime::Plan::forecast(graphs.evaluation, provider, plan));
   TrainingMemory memory;
-  memory.one_memory = provider.device()->host_visible();
   count_states(program, graphs.step, memory);
-  memory.activations =
-      of_step.memory.arena_bytes + of_step.memory.host_bytes - memory.weights - memory.optimizer;
+  memory.activations = of_step.memory.arena_bytes - memory.weights - memory.optimizer;
   memory.reference = reference_memory(graphs.step, of_step.steps);
-  for (const runtime::PlanStep& each : of_step.steps) {
+  for (const runtime::PlanStep& each : of_step.steps)
     memory.workspace = std::max(memory.workspace, each.scratch_bytes);
-    memory.packed += each.packed_bytes;
+  memory.packed = packed_memory(of_step);
+  memory.evaluation = of_evaluation.memory.arena_bytes + packed_memory(of_evaluation);
+  const std::size_t host_values = of_step.memory.host_bytes + of_evaluation.memory.host_bytes;
+  if (provider.device()->host_visible()) {
+    memory.activations += host_values;
+  } else {
+    memory.device = provider.device()->name();
+    memory.constants = of_step.memory.constants_bytes;
+    memory.evaluation += of_evaluation.memory.constants_bytes;
+    memory.batches = batch_memory(graphs.step) + batch_memory(graphs.evaluation);
+    memory.staging = memory.batches + host_values;
   }
-  memory.evaluation = of_evaluation.memory.arena_bytes + of_evaluation.memory.host_bytes;
-  for (const runtime::PlanStep& each : of_evaluation.steps) memory.evaluation += each.packed_bytes;
   memory.model = model_memory(program, graphs);
   if (step != nullptr) *step = std::move(of_step);
   return memory;

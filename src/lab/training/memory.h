@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -34,22 +34,36 @@ struct TrainingMemory {
   std::size_t model = 0;       // the model as it was given, and constants of the graphs
   std::size_t checkpoint = 0;  // the states as they are while a thread writes them
   std::size_t data = 0;        // samples that are kept, and batches that are read ahead
+  // On a device with memory of its own:
+  std::size_t constants = 0;  // of the step's graph, that kernels read
+  std::size_t batches = 0;    // that are brought there beside the step before
+  std::size_t staging = 0;    // of the host's: what it copies from and to
 
-  bool one_memory = true;  // whether the device's memory is the host's
+  std::string device;  // "cuda:0"; empty where its memory is the host's
 
+  bool one_memory() const { return device.empty(); }
   std::size_t total() const { return on_device() + on_host(); }
-  std::size_t on_device() const { return weights + optimizer + activations + packed + evaluation; }
-  std::size_t on_host() const { return reference + model + checkpoint + data; }
+  std::size_t on_device() const {
+    return weights + optimizer + activations + packed + evaluation + constants + batches;
+  }
+  std::size_t on_host() const { return reference + model + checkpoint + data + staging; }
   // What a budget is for: all of it where there is one memory, else what lies on the device.
-  std::size_t bounded() const { return one_memory ? total() : on_device(); }
+  std::size_t bounded() const { return one_memory() ? total() : on_device(); }
   // What no other batch makes smaller.
-  std::size_t fixed() const { return weights + optimizer + packed + (one_memory ? model + checkpoint : 0); }
-  // Name and bytes of each part but `workspace`, as people read them.
-  std::vector<std::pair<std::string, std::size_t>> parts() const;
+  std::size_t fixed() const {
+    return weights + optimizer + packed + constants + (one_memory() ? model + checkpoint : 0);
+  }
+  struct Part {
+    std::string_view name;  // as people read it
+    std::size_t bytes = 0;
+    bool on_device = false;
+  };
+  std::vector<Part> parts() const;  // all but `workspace`
 };
 
 nlohmann::ordered_json memory_json(const TrainingMemory& memory);
-// "24.3 MiB: activations 18.1 MiB (kernels work in 0.5 MiB of it), weights …".
+// "24.3 MiB: weights 2.1 MiB, activations 18.1 MiB (with up to 0.5 MiB that a kernel works in), …"; of a device with memory of
+// its own and of the host apart: "24.3 MiB of cuda:0: weights …; 3.1 MiB of the host's: model …".
 std::string memory_text(const TrainingMemory& memory);
 
 // Of the two plans. `step`, where it is not null, gets the step's.

@@ -1,6 +1,7 @@
 #include "lab/training/session.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <unordered_set>
@@ -28,6 +29,13 @@ bool are_zero_or_one(std::span<const uint8_t> values) {
   uint8_t bits = 0;
   for (const uint8_t value : values) bits |= value;
   return bits <= 1;
+}
+
+// As number_outputs() has them.
+StepNumbers numbers_of(std::span<const Tensor> read) {
+  StepNumbers numbers{read[0].at(0), read[1].at(0), read[2].at(0)};
+  if (read.size() > 3) numbers.loss_scale = read[3].at(0);
+  return numbers;
 }
 
 bool is_data(const std::string& name) { return name.starts_with(graph::kDataPrefix); }
@@ -144,16 +152,28 @@ Result<StepNumbers> Session::step(const std::function<Status()>& meanwhile) {
   return numbers();
 }
 
+std::span<const std::size_t> Session::number_outputs() const {
+  static constexpr std::array<std::size_t, 4> kOutputs = {graph::kStepLoss, graph::kStepRate,
+                                                          graph::kStepNorm, graph::kStepLossScale};
+  return std::span(kOutputs).first(program_.options.scale_loss ? 4 : 3);
+}
+
 Result<StepNumbers> Session::numbers() const {
-  HONE_ASSIGN(const Tensor loss, plan_->read(graph::kStepLoss));
-  HONE_ASSIGN(const Tensor rate, plan_->read(graph::kStepRate));
-  HONE_ASSIGN(const Tensor norm, plan_->read(graph::kStepNorm));
-  StepNumbers numbers{loss.at(0), rate.at(0), norm.at(0)};
-  if (program_.options.scale_loss) {
-    HONE_ASSIGN(const Tensor scale, plan_->read(graph::kStepLossScale));
-    numbers.loss_scale = scale.at(0);
+  std::vector<Tensor> read;
+  for (const std::size_t output : number_outputs()) {
+    HONE_ASSIGN(Tensor number, plan_->read(output));
+    read.push_back(std::move(number));
   }
-  return numbers;
+  return numbers_of(read);
+}
+
+Status Session::give_step() { return plan_->give(number_outputs()); }
+
+Result<Session::TakenStep> Session::take_step() {
+  HONE_ASSIGN(const runtime::TakenRun run, plan_->take());
+  TakenStep step{numbers_of(run.outputs), std::nullopt};
+  if (run.idle_us) step.idle_s = *run.idle_us * 1e-6;
+  return step;
 }
 
 // One after the other, so that no more than one copy is there.

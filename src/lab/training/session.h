@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,6 +83,14 @@ class Session {
   // On what was written. `meanwhile`: what the host does while a device of its own runs it (Plan::run).
   Result<StepNumbers> step(const std::function<Status()>& meanwhile = {});
   Result<StepNumbers> numbers() const;  // of the last step
+  // A step given before the ones before it have been looked at (Plan::give), where that can be.
+  struct TakenStep {
+    StepNumbers numbers;
+    std::optional<double> idle_s;  // of the device, before it
+  };
+  bool can_give_ahead() const { return plan_->can_give_ahead(); }
+  Status give_step();
+  Result<TakenStep> take_step();  // the first that was given and not taken
   runtime::Plan& plan() { return *plan_; }
 
   // One epoch of `batches`, with the moving average of the parameters where there is one.
@@ -97,6 +107,7 @@ class Session {
   Status make_plans(const runtime::Provider& provider, const SessionOptions& options);
   Result<Tensor> trained_value(const graph::NamedTensor& tensor) const;
   Status copy_to_evaluation();
+  std::span<const std::size_t> number_outputs() const;
   Status check_labels(const data::Batch& batch, const data::Dataset& data) const;
 
   const TrainingProgram& program_;

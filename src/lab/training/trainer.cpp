@@ -12,10 +12,7 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/folder_lock.h"
-#include "core/memory_budget.h"
-#include "core/scope.h"
 #include "core/units.h"
-#include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/training/checkpoint.h"
 #include "lab/training/describe_run.h"
@@ -23,10 +20,12 @@
 #include "lab/training/fit_run.h"
 #include "lab/training/non_finite.h"
 #include "lab/training/precision.h"
+#include "lab/training/recorded_steps.h"
 #include "lab/training/run_log.h"
 #include "lab/training/run_summary.h"
 #include "lab/training/session.h"
 #include "lab/training/setup.h"
+#include "lab/training/step_runner.h"
 #include "model/onnx/writer.h"
 #include "report/write.h"
 #include "runtime/make_provider.h"
@@ -38,40 +37,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLeastLossScale = 1;    // below it, it is not the scale that is too large
-constexpr int64_t kFirstRecorded = 3;    // steps before it warm caches up
-constexpr int64_t kLongestWarmUp = 500;  // steps that are waited for until samples come from a cache
-constexpr int kRecordedSteps = 7;
-constexpr int64_t kDeviceWasDone = 50'000;  // ns: who waits longer for the device's run waits for its work
+constexpr double kLeastLossScale = 1;  // below it, it is not the scale that is too large
 
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
-
-constexpr auto kWriteRegion = static_cast<uint32_t>(data::kInputRegions.size());
-
-// That a thread which reads ahead makes while steps are recorded: for each sample a few a stage, as many as it has chunks.
-std::size_t stage_marks(int64_t batch) {
-  constexpr int64_t kChunks = 4;
-  const int64_t batches = kRecordedSteps + data::LoaderOptions{}.read_ahead;
-  return data::kStages * static_cast<std::size_t>(batches * batch * kChunks);
-}
-
-// What the marks of the loader (data/stages.h) and kWriteRegion stand for. A wait says which stage it was for.
-std::vector<trace::Region> step_regions(data::Stage limiting, const std::string& device) {
-  std::vector<trace::Region> regions;
-  for (const std::string_view name : data::kInputRegions) regions.push_back({std::string(name)});
-  regions[0] = {fmt::format("input: {}", data::stage_name(limiting)),
-                limiting == data::Stage::kRead ? trace::Category::kIo : trace::Category::kInput};
-  regions.push_back({"write batch", device == "cpu" ? trace::Category::kRegion : trace::Category::kMemcpy});
-  return regions;
-}
-
-// Of so many: samples that are kept are decoded in the first epoch alone, and while batches are read ahead, which is no
-// step like most. In runs of hardly more than an epoch all are like that.
-int64_t first_typical_step(int64_t steps, int64_t batches_per_epoch) {
-  const int64_t decoded = batches_per_epoch + data::LoaderOptions{}.read_ahead + kFirstRecorded;
-  const bool is_worth_it = decoded <= kLongestWarmUp && steps >= decoded + kRecordedSteps;
-  return is_worth_it ? decoded : kFirstRecorded;
-}
 
 bool all_finite(const model::NamedTensors& states) {
   for (const auto& [name, tensor] : states) {
@@ -91,7 +59,8 @@ class Trainer {
     if (provider_ == nullptr) {
       HONE_ASSIGN(provider_, runtime::make_provider(options_.device, {.threads = options_.threads}));
     }
-    start_counting_memory();
+    memory_.emplace(provider_->device());
+    result_.memory.limit = memory_limit(recipe_.train.memory, *provider_->device());
     HONE_CHECK(open());
     HONE_CHECK(fit());
     HONE_CHECK(compile());
@@ -105,23 +74,22 @@ class Trainer {
   }
 
  private:
-  void start_counting_memory();
-  void count_memory();
   Status open();
   Status fit();
   SessionOptions session_options();
   Status compile();
   Status begin();
-  void start_recording();
   Status resume();
+  Status restore(const Checkpoint& checkpoint);
   Status loop();
-  Status step();
-  Result<data::Batch> next_batch(double& wait_s);
-  Status take_batch(double& wait_s);
-  Status ready_next_batch();
-  Status run_plan(StepNumbers& numbers, double& wait_s);
-  Status log_step(const StepNumbers& numbers, double wait_s, double step_s);
-  Status log_skipped(const StepNumbers& numbers, double wait_s, double step_s);
+  bool is_looked_at_behind(int64_t step) const;
+  Status give_step(int64_t behind);
+  Status give_steps();
+  Status take_step();
+  Status look_between_steps();
+  bool has_reached_target() const;
+  Status log_step(const DoneStep& done);
+  Status log_skipped(const DoneStep& done);
   Status not_finite(const StepNumbers& numbers);
   Status evaluate();
   Status save();
@@ -135,47 +103,33 @@ class Trainer {
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
-  bool is_time_for(int64_t every) const { return every > 0 && step_ % every == 0; }
+  static bool is_time_for(int64_t every, int64_t step) { return every > 0 && step % every == 0; }
   Checkpoint checkpoint_now(model::NamedTensors states) const;
 
   const model::Recipe& recipe_;
   const TrainerOptions& options_;
   TrainingSetup setup_;
-  SessionGraphs graphs_;          // of the program, as they fit
-  std::size_t before_bytes_ = 0;  // of tensors, when the run began
+  SessionGraphs graphs_;  // of the program, as they fit
+  std::optional<MemoryWatch> memory_;
   std::shared_ptr<const runtime::Provider> provider_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<const Descriptor> lock_;  // of the run folder
   runtime::TimingCache cache_;
   std::optional<RunLog> log_;
   std::optional<CheckpointWriter> writer_;
-  std::optional<StepRecorder> recorder_;
-  // The next step's batch, on its way to a device with memory of its own while that runs this step.
-  struct Ahead {
-    data::Place place;  // of the batch
-    double wait_s = 0;  // for it
-    int64_t done_ns = 0;
-    Status readied = {};
-  };
-  std::optional<Ahead> ahead_;
+  std::optional<RecordedSteps> recorded_;  // none: the machine's roofs are not known
+  std::optional<StepRunner> runner_;
 
-  int64_t step_ = 0;          // done
-  int64_t begun_at_ = 0;      // the step that this part of the run goes on behind
-  int64_t typical_step_ = 0;  // behind which steps are like most
-  int64_t saved_ = -1;        // the step of the last checkpoint
-  int64_t evaluated_ = -1;    // and of the last evaluation
+  int64_t step_ = 0;        // done
+  int64_t begun_at_ = 0;    // the step that this part of the run goes on behind
+  int64_t saved_ = -1;      // the step of the last checkpoint
+  int64_t evaluated_ = -1;  // and of the last evaluation
   int64_t start_ns_ = 0;
   double seconds_before_ = 0;                 // of the parts of a resumed run
   double mean_step_s_ = 0, mean_wait_s_ = 0;  // of late
   int64_t skipped_ = 0;                       // steps, since the loss's scale was too large
   TrainingResult result_;
 };
-
-void Trainer::start_counting_memory() {
-  restart_memory_peak();
-  before_bytes_ = memory_in_use();
-  result_.memory.limit = memory_limit(recipe_.train.memory, *provider_->device());
-}
 
 Status Trainer::open() {
   HONE_ASSIGN(setup_, open_training(recipe_));
@@ -212,22 +166,11 @@ Status Trainer::fit() {
   return {};
 }
 
-void Trainer::count_memory() {
-  TrainingMemoryReport& report = result_.memory;
-  report.measured_bytes = memory_peak() - std::min(memory_peak(), before_bytes_);
-  report.resident_bytes = resident_peak();
-  const bool one = report.predicted.one_memory;
-  note(fmt::format(
-      "memory: {} taken at most{}, {} predicted; the whole process took {}",
-      format_bytes(static_cast<double>(report.measured_bytes)), one ? "" : " of the host's",
-      format_bytes(static_cast<double>(one ? report.predicted.total() : report.predicted.on_host())),
-      format_bytes(static_cast<double>(report.resident_bytes))));
-}
-
 Status Trainer::compile() {
   SessionOptions session = session_options();
   session.graphs = &graphs_;
   HONE_ASSIGN(session_, Session::make(setup_.program, *provider_, session));
+  memory_->prepared();
   if (session.autotune) (void)cache_.save();  // a cache is a convenience
   std::map<std::string, int> by_reference;
   for (const runtime::PlanStep& each : session_->plan().steps())
@@ -267,23 +210,28 @@ Status Trainer::begin() {
   HONE_ASSIGN(log_, RunLog::open(options_.out, step_));
   HONE_CHECK(write_training_summary(options_.out, summary(analyze::RunEnd::kUnfinished)));
   writer_.emplace(options_.out, recipe_.checkpoint.keep);
-  typical_step_ =
-      begun_at_ + first_typical_step(setup_.steps - begun_at_, setup_.batches->batches_per_epoch());
-  if (options_.roofs) start_recording();
+  if (options_.roofs)
+    recorded_.emplace(*session_, *provider_, recipe_, *options_.roofs,
+                      RunSpan{begun_at_, setup_.steps, setup_.batches->batches_per_epoch()});
+  runner_.emplace(*session_, *setup_.batches, *setup_.data.training, RecordedSteps::kWriteRegion);
   return {};
 }
 
-void Trainer::start_recording() {
-  ProfileOptions profile;
-  profile.device = options_.device;
-  profile.source = recipe_.name;
-  profile.machine = machine_title(describe_machine());
-  profile.threads = provider_->threads();
-  profile.min_steps = 1;
-  profile.max_steps = kRecordedSteps;
-  profile.top = static_cast<int>(session_->plan().steps().size());
-  profile.marks_beside = stage_marks(recipe_.train.batch);
-  recorder_.emplace(session_->plan(), profile);
+// Parameters and moments are f32 in every precision; of the loss's scale, which fp16 has, there may be none.
+Status Trainer::restore(const Checkpoint& checkpoint) {
+  const std::string& was = checkpoint.precision;
+  const std::string& is = recipe_.train.precision;
+  const Status restored = session_->restore(checkpoint.states);
+  if (was.empty() || was == is) return restored;
+  if (!restored.ok())
+    return restored.error().within(fmt::format(
+        "the checkpoint is of a run in {}, which this one, in {}, cannot go on with; begin anew, or go on "
+        "with --set train.precision={}",
+        was, is, was));
+  note(fmt::format(
+      "the checkpoint is of a run in {}, and goes on in {}: numbers are no longer equal bit by bit", was,
+      is));
+  return {};
 }
 
 Status Trainer::resume() {
@@ -297,7 +245,7 @@ Status Trainer::resume() {
     note("no checkpoint was written yet: the run begins anew");
     return {};
   }
-  HONE_CHECK(session_->restore(checkpoint->states));
+  HONE_CHECK(restore(*checkpoint));
   HONE_CHECK(setup_.batches->seek(checkpoint->place));
   step_ = begun_at_ = saved_ = checkpoint->step;
   seconds_before_ = checkpoint->seconds;
@@ -305,62 +253,66 @@ Status Trainer::resume() {
   return {};
 }
 
-Status Trainer::loop() {
-  start_ns_ = now_ns();
-  while (step_ < setup_.steps) {
-    HONE_CHECK(step());
-    const bool last = step_ == setup_.steps;
-    if (is_time_for(recipe_.train.evaluate_every) && !last) {
-      if (Status judged = evaluate(); !judged.ok()) return kept_in_spite_of(judged.error());
-    }
-    if (is_time_for(recipe_.checkpoint.every) && !last) HONE_CHECK(save());
-    if (recipe_.train.target && result_.evaluation && result_.evaluation->step == step_ &&
-        (graph::larger_is_better(recipe_.objective.metric)
-             ? result_.evaluation->metric >= *recipe_.train.target
-             : result_.evaluation->metric <= *recipe_.train.target)) {
-      result_.end = TrainingEnd::kTarget;
-      return {};
-    }
-    if (options_.should_stop && options_.should_stop()) {
-      result_.end = last ? TrainingEnd::kDone : TrainingEnd::kStopped;
-      return {};
+// Whether somebody looks at the state that this step leaves, so that the next must not be given before it is over.
+bool Trainer::is_looked_at_behind(int64_t step) const {
+  return is_time_for(recipe_.train.evaluate_every, step) || is_time_for(recipe_.checkpoint.every, step) ||
+         (recorded_ && recorded_->records(step));
+}
+
+Status Trainer::give_step(int64_t behind) {
+  const bool last = behind + 1 == setup_.steps;
+  if (!recorded_ || !recorded_->records(behind)) return runner_->give(last);
+  return runner_->give_recorded(recorded_->recorder_of(behind), last);
+}
+
+// As many as can be given without what stands behind one of them being missed. An error comes behind the steps before it.
+Status Trainer::give_steps() {
+  while (runner_->given() < runner_->most_given()) {
+    const int64_t behind = step_ + static_cast<int64_t>(runner_->given());
+    if (behind == setup_.steps || (runner_->given() > 0 && is_looked_at_behind(behind))) return {};
+    if (const Status given = give_step(behind); !given.ok()) {
+      while (runner_->given() > 0) HONE_CHECK(take_step());
+      return given.error();
     }
   }
   return {};
 }
 
-Result<data::Batch> Trainer::next_batch(double& wait_s) {
-  const int64_t begin_ns = now_ns();
-  auto batch = setup_.batches->next();
-  wait_s = seconds_since(begin_ns);
-  return batch;
+Status Trainer::look_between_steps() {
+  const bool last = step_ == setup_.steps;
+  if (is_time_for(recipe_.train.evaluate_every, step_) && !last) {
+    if (Status judged = evaluate(); !judged.ok()) return kept_in_spite_of(judged.error());
+  }
+  if (is_time_for(recipe_.checkpoint.every, step_) && !last) HONE_CHECK(save());
+  return {};
 }
 
-Status Trainer::take_batch(double& wait_s) {
-  if (const auto ahead = std::exchange(ahead_, std::nullopt)) {
-    wait_s = ahead->wait_s;
-    HONE_CHECK(ahead->readied);
-    const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
-    return session_->take_batch();
-  }
-  HONE_ASSIGN(const data::Batch batch, next_batch(wait_s));
-  const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
-  return session_->write_batch(batch, *setup_.data.training);
+bool Trainer::has_reached_target() const {
+  if (!recipe_.train.target || !result_.evaluation || result_.evaluation->step != step_) return false;
+  const double metric = result_.evaluation->metric;
+  return graph::larger_is_better(recipe_.objective.metric) ? metric >= *recipe_.train.target
+                                                           : metric <= *recipe_.train.target;
 }
 
-// While the device runs a step. What goes wrong is the next step's error: this one may have made the last good state.
-Status Trainer::ready_next_batch() {
-  if (step_ + 1 >= setup_.steps) return {};
-  Ahead ahead{.place = setup_.batches->place()};
-  auto batch = next_batch(ahead.wait_s);
-  if (batch.ok()) {
-    const Scope write(ScopeListener::Kind::kRegion, kWriteRegion);
-    ahead.readied = session_->ready_batch(*batch, *setup_.data.training);
-  } else {
-    ahead.readied = batch.error();
+// Who asks to stop while a step is given ahead gets it, too: what is saved is the state behind it, and says so.
+Status Trainer::loop() {
+  start_ns_ = now_ns();
+  bool stops = false;
+  while (step_ < setup_.steps) {
+    if (!stops) HONE_CHECK(give_steps());
+    HONE_CHECK(take_step());
+    const bool is_between = runner_->given() == 0;
+    if (is_between) HONE_CHECK(look_between_steps());
+    if (is_between && has_reached_target()) {
+      result_.end = TrainingEnd::kTarget;
+      return {};
+    }
+    stops = stops || (options_.should_stop && options_.should_stop());
+    if (stops && is_between) {
+      result_.end = step_ == setup_.steps ? TrainingEnd::kDone : TrainingEnd::kStopped;
+      return {};
+    }
   }
-  ahead.done_ns = now_ns();
-  ahead_ = std::move(ahead);
   return {};
 }
 
@@ -371,37 +323,18 @@ Status Trainer::kept_in_spite_of(Error error) {
   return error.within(fmt::format("step {}, which is saved", step_));
 }
 
-// The runs that are recorded are steps like any other.
-Status Trainer::run_plan(StepNumbers& numbers, double& wait_s) {
-  const auto meanwhile = [this] { return ready_next_batch(); };
-  if (recorder_ && step_ == typical_step_) start_recording();  // anew: those so far were of a run that begins
-  if (recorder_ && step_ >= begun_at_ + kFirstRecorded && recorder_->steps() < kRecordedSteps) {
-    HONE_CHECK(recorder_->record(
-        0, [&] { return take_batch(wait_s); }, meanwhile));
-    HONE_ASSIGN(numbers, session_->numbers());
-    return {};
-  }
-  HONE_CHECK(take_batch(wait_s));
-  HONE_ASSIGN(numbers, session_->step(meanwhile));
-  // What the device was busy for anyway was no waiting.
-  if (ahead_ && now_ns() - ahead_->done_ns > kDeviceWasDone) ahead_->wait_s = 0;
-  return {};
-}
-
-Status Trainer::step() {
-  const int64_t begin_ns = now_ns();
-  StepNumbers numbers;
-  double wait_s = 0;
-  HONE_CHECK(run_plan(numbers, wait_s));
+Status Trainer::take_step() {
+  HONE_ASSIGN(const DoneStep done, runner_->take());
+  const StepNumbers& numbers = done.numbers;
   ++step_;
   // A scale that is too large costs a step; what no scale helps is an error.
-  if (numbers.skipped() && numbers.loss_scale >= kLeastLossScale)
-    return log_skipped(numbers, wait_s, seconds_since(begin_ns));
+  if (numbers.skipped() && numbers.loss_scale >= kLeastLossScale) return log_skipped(done);
   if (!std::isfinite(numbers.loss) || !std::isfinite(numbers.gradient_norm)) return not_finite(numbers);
-  return log_step(numbers, wait_s, seconds_since(begin_ns));
+  return log_step(done);
 }
 
-Status Trainer::log_skipped(const StepNumbers& numbers, double wait_s, double step_s) {
+Status Trainer::log_skipped(const DoneStep& done) {
+  const auto& [numbers, wait_s, step_s] = done;
   if (++skipped_ == 1)
     note(
         fmt::format("step {}: the gradients of the loss times {:g} are no finite numbers: the step changes "
@@ -415,7 +348,8 @@ Status Trainer::log_skipped(const StepNumbers& numbers, double wait_s, double st
   return log_->add("train", step_, line);
 }
 
-Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_s) {
+Status Trainer::log_step(const DoneStep& done) {
+  const auto& [numbers, wait_s, step_s] = done;
   const double weight = mean_step_s_ == 0 ? 1 : 0.1;
   mean_step_s_ += weight * (step_s - mean_step_s_);
   mean_wait_s_ += weight * (wait_s - mean_wait_s_);
@@ -439,6 +373,8 @@ Status Trainer::log_step(const StepNumbers& numbers, double wait_s, double step_
       {"loss", r.loss},   {"rate", r.rate},          {"gradient_norm", r.gradient_norm},
       {"epoch", r.epoch}, {"step_ms", step_s * 1e3}, {"input_wait_ms", wait_s * 1e3}};
   if (numbers.loss_scale > 0) line.emplace_back("loss_scale", numbers.loss_scale);
+  if (!result_.memory.predicted.one_memory())
+    line.emplace_back("device_bytes", static_cast<double>(memory_->on_device()));
   return log_->add("train", step_, line);
 }
 
@@ -446,7 +382,8 @@ Status Trainer::not_finite(const StepNumbers& numbers) {
   (void)writer_->wait();
   const std::string what = describe_non_finite(numbers.loss, numbers.gradient_norm);
   (void)write_trace();
-  recorder_.reset();
+  recorded_.reset();
+  runner_.reset();
   session_.reset();  // its memory is needed for the plan that looks
   const NonFinite found = find_non_finite(setup_.program, graphs_, *provider_, !recipe_.train.deterministic,
                                           *setup_.batches, *setup_.data.training, options_.out, step_);
@@ -475,9 +412,10 @@ Status Trainer::evaluate() {
 Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
   Checkpoint checkpoint;
   checkpoint.step = step_;
-  checkpoint.place = ahead_ ? ahead_->place : setup_.batches->place();
+  checkpoint.place = runner_->place();
   checkpoint.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.evaluation) checkpoint.metric = result_.evaluation->metric;
+  checkpoint.precision = recipe_.train.precision;
   checkpoint.states = std::move(states);
   return checkpoint;
 }
@@ -518,19 +456,9 @@ Status Trainer::write_trace() {
   info.versions = machine.libraries;
   info.versions.insert(info.versions.begin(), {"hone", machine.hone});
   info.roofs = options_.roofs;
-  if (!recorder_ || recorder_->steps() == 0) return trace::write_run_info(options_.out, info);
-  HONE_ASSIGN(const Profile profile,
-              recorder_->profile(*options_.roofs,
-                                 step_regions(setup_.batches->counts().limiting_stage(), options_.device)));
-  const auto& steps = session_->plan().steps();
-  std::map<std::string, double> by_reference;
-  for (const analyze::TopOperator& op : profile.analysis.top) {
-    for (const runtime::PlanStep& each : steps)
-      if (each.name == op.name && (each.reference || each.on_host)) by_reference[each.op] += op.ms;
-  }
-  result_.reference_ms.assign(by_reference.begin(), by_reference.end());
-  std::sort(result_.reference_ms.begin(), result_.reference_ms.end(),
-            [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (!recorded_ || recorded_->count() == 0) return trace::write_run_info(options_.out, info);
+  HONE_ASSIGN(const Profile profile, recorded_->profile(setup_.batches->counts().limiting_stage()));
+  result_.reference_ms = recorded_->reference_ms(profile);
   return trace::write_run_folder(options_.out, info, profile.trace);
 }
 
@@ -557,7 +485,8 @@ Status Trainer::finish() {
   for (const auto& kept : setup_.data.on_disk)
     if (const auto problem = kept->problem())
       note(problem->message + "; what else was decoded is not kept there");
-  count_memory();
+  memory_->count(result_.memory);
+  note("memory: " + measured_memory_text(result_.memory));
   also(write_trace());
   analyze::TrainingRun run = summary(!first.ok()                            ? analyze::RunEnd::kFailed
                                      : result_.end == TrainingEnd::kStopped ? analyze::RunEnd::kStopped

@@ -16,8 +16,7 @@
 
 #include "core/result.h"
 #include "core/roofs.h"
-#include "lab/training/fit_memory.h"
-#include "lab/training/memory.h"
+#include "lab/training/memory_report.h"
 #include "model/recipe/recipe.h"
 #include "runtime/provider.h"
 
@@ -60,19 +59,6 @@ struct TrainerOptions {
   std::function<void(const std::string&)> on_note;  // a line for people
   std::function<bool()> should_stop;                // after each step
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> on_compile;
-};
-
-// What a run takes in memory.
-struct TrainingMemoryReport {
-  TrainingMemory predicted;  // before anything of it was taken
-  MemoryLimit limit;
-  std::size_t kept_bytes = 0;  // that it would need if nothing were computed again
-  int recomputed = 0;          // operators of a step that run again so that it fits
-  double more_flops = 0;       // of a step, as a share
-  // The most that tensors took while it trained, by the process's account (core/memory_budget.h): on a device with memory
-  // of its own the host's part alone.
-  std::size_t measured_bytes = 0;
-  std::size_t resident_bytes = 0;  // the most of the whole process
 };
 
 enum class TrainingEnd : uint8_t { kDone, kTarget, kStopped };

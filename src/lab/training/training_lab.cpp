@@ -175,8 +175,7 @@ Status TrainingLabRunner::try_input(const SettingTrials& settings) {
   InputTrialOptions options;
   options.seconds = options_.budget_s * kInputShare;
   options.first = settings.first.get();
-  const std::size_t taken = fit_.memory.bounded();
-  options.cache_bytes = limit_.bytes - std::min(limit_.bytes, taken) + fit_.memory.data;
+  options.cache_bytes = room_for_samples(fit_.memory, limit_);
   if (options_.progress)
     options.keep_going = [this] { return options_.progress(0.99, "measuring what steps wait for data"); };
   HONE_ASSIGN(const InputTrials trials, try_input_settings(recipe_, setup_, *settings.plan, options));

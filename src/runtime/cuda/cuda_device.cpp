@@ -39,6 +39,12 @@ std::size_t CudaDevice::available() const {
   return room.ok() ? room->free : capacity();
 }
 
+std::optional<std::size_t> CudaDevice::taken_by_all() const {
+  const auto room = context_->room();
+  if (!room.ok()) return std::nullopt;
+  return room->total - room->free;
+}
+
 Result<std::shared_ptr<cuda::Cupti>> CudaDevice::cupti() {
   const std::lock_guard lock(mutex_);
   if (!cupti_ && !profilers_) cupti_ = not_found("CUPTI is not looked for");
@@ -49,13 +55,13 @@ Result<std::shared_ptr<cuda::Cupti>> CudaDevice::cupti() {
 Result<Memory> CudaDevice::allocate(std::size_t bytes) {
   HONE_ASSIGN(cuda::DeviceBlock block, cuda::allocate(context_, bytes));
   auto* const address = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(block.get()));
-  return Memory(address, bytes, std::make_shared<cuda::DeviceBlock>(std::move(block)));
+  return counted(Memory(address, bytes, std::make_shared<cuda::DeviceBlock>(std::move(block))));
 }
 
 Result<Memory> CudaDevice::allocate_staging(std::size_t bytes) {
   HONE_ASSIGN(cuda::PinnedBlock block, cuda::allocate_pinned(context_, bytes));
   auto* const address = static_cast<std::byte*>(block.get());
-  return Memory(address, bytes, std::make_shared<cuda::PinnedBlock>(std::move(block)));
+  return charged_to_host(Memory(address, bytes, std::make_shared<cuda::PinnedBlock>(std::move(block))));
 }
 
 Result<std::unique_ptr<Queue>> CudaDevice::make_queue() {

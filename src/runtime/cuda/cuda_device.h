@@ -24,6 +24,7 @@ class CudaDevice : public Device, public std::enable_shared_from_this<CudaDevice
   bool host_visible() const override { return false; }
   std::size_t capacity() const override { return context_->total_bytes(); }
   std::size_t available() const override;
+  std::optional<std::size_t> taken_by_all() const override;
   bool replays_alone() const override { return true; }
   std::size_t cache_bytes() const override { return context_->l2_bytes(); }
   Result<Memory> allocate(std::size_t bytes) override;

@@ -18,6 +18,7 @@ struct OptimizerNode {
   gpu::OptimizerProgram program;
   std::size_t scalars = 0;
   std::vector<int64_t> sizes;          // of each parameter
+  std::vector<bool> wide;              // whether its gradient is f32
   std::optional<std::size_t> updates;  // which scalar counts those made before
   uint64_t seed = 0;                   // of parameters that are rounded, and their numbers
   std::vector<int64_t> numbers;
@@ -44,6 +45,21 @@ gpu::OptimizerProgram optimizer_program(const graph::Node& node) {
   return program;
 }
 
+// Each f32, or of one narrower type. false: they are of others.
+bool read_gradients(const LowerContext& context, std::size_t count, OptimizerNode& found) {
+  for (std::size_t i = found.scalars + count; i < found.scalars + 2 * count; ++i) {
+    const graph::TensorType& type = context.in(i);
+    const bool wide = type.dtype == DType::kF32;
+    found.wide.push_back(wide);
+    DType& gradient = found.program.gradient;
+    if (!wide && gradient == DType::kF32) gradient = type.dtype;
+    if (!is_plain_tensor(type, wide ? DType::kF32 : gradient)) return false;
+  }
+  found.program.mixed = found.program.gradient != DType::kF32 &&
+                        std::find(found.wide.begin(), found.wide.end(), true) != found.wide.end();
+  return true;
+}
+
 std::optional<OptimizerNode> read_optimizer(const LowerContext& context) {
   const graph::Node& node = context.node;
   const bool adamw = node.op == "hone.AdamW";
@@ -64,12 +80,10 @@ std::optional<OptimizerNode> read_optimizer(const LowerContext& context) {
       (found.updates && !is_plain_tensor(context.in(*found.updates), DType::kI64)) ||
       (found.program.scaled && !is_plain_tensor(context.in(scale), DType::kF32)))
     return std::nullopt;
-  found.program.gradient = context.in(found.scalars + count).dtype;
+  if (!read_gradients(context, count, found)) return std::nullopt;
   for (std::size_t i = 0; i < groups * count; ++i) {
-    const DType wanted = i / count == 0   ? found.program.parameter
-                         : i / count == 1 ? found.program.gradient
-                                          : DType::kF32;
-    if (!is_plain_tensor(context.in(found.scalars + i), wanted)) return std::nullopt;
+    const DType wanted = i / count == 0 ? found.program.parameter : DType::kF32;
+    if (i / count != 1 && !is_plain_tensor(context.in(found.scalars + i), wanted)) return std::nullopt;
     if (i < count) found.sizes.push_back(element_count(context.in_shape(found.scalars + i)));
   }
   const bool whole = std::all_of(node.outputs.begin(), node.outputs.end(),
@@ -127,6 +141,7 @@ class GpuOptimizer : public Kernel {
     }
     tensors.size[at] = node_.sizes[i];
     if (!node_.numbers.empty()) tensors.number[at] = static_cast<int32_t>(node_.numbers[i]);
+    tensors.wide |= uint64_t{node_.wide[i]} << at;
     tensors.first[at + 1] = static_cast<int32_t>(tensors.first[at] + blocks);
     ++tensors.count;
   }

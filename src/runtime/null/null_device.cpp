@@ -25,9 +25,10 @@ std::size_t NullDevice::capacity() const { return HostDevice().capacity(); }
 Result<Memory> NullDevice::allocate(std::size_t bytes) {
   HONE_CHECK(check_fits(bytes, capacity()));
   HONE_ASSIGN(std::byte* const block, wall_.allocate(bytes));
-  return Memory(block, bytes, std::shared_ptr<void>(nullptr, [self = shared_from_this(), block](void*) {
-                  self->wall_.release(block);
-                }));
+  return counted(
+      Memory(block, bytes, std::shared_ptr<void>(nullptr, [self = shared_from_this(), block](void*) {
+               self->wall_.release(block);
+             })));
 }
 
 Result<Memory> NullDevice::allocate_staging(std::size_t bytes) {
