@@ -453,20 +453,20 @@ void add_choices(std::vector<NamedSource>& sources) {
 
 void add_samplings(std::vector<NamedSource>& sources) {
   using Program = GridSampleProgram;
+  using enum GridSampleProgram::Mode;
+  using enum GridSampleProgram::Padding;
   int turn = 0;
-  for (const auto mode : {Program::Mode::kNearest, Program::Mode::kLinear, Program::Mode::kCubic}) {
-    for (const auto padding :
-         {Program::Padding::kZeros, Program::Padding::kBorder, Program::Padding::kReflection}) {
-      const Program program{.dtype = kFloats[static_cast<std::size_t>(turn) % 3],
-                            .grid = turn % 4 == 3 ? DType::kF64 : DType::kF32,
-                            .batch = 2,
-                            .channels = 20,
-                            .points = 900,
-                            .image = turn++ % 2 == 0 ? Shape{33, 40} : Shape{9, 10, 11},
-                            .mode = mode,
-                            .padding = padding};
-      sources.push_back({"grid_sample", generate_grid_sample(program)->source.text, {kGridSampleEntry}});
-    }
+  for (const auto& [mode, padding] :
+       {std::pair{kNearest, kZeros}, {kLinear, kReflection}, {kCubic, kZeros}, {kCubic, kBorder}}) {
+    const Program program{.dtype = kFloats[static_cast<std::size_t>(turn) % 3],
+                          .grid = turn == 2 ? DType::kF64 : DType::kF32,
+                          .batch = 2,
+                          .channels = 20,
+                          .points = 900,
+                          .image = turn++ % 2 == 0 ? Shape{33, 40} : Shape{9, 10, 11},
+                          .mode = mode,
+                          .padding = padding};
+    sources.push_back({"grid_sample", generate_grid_sample(program)->source.text, {kGridSampleEntry}});
   }
   for (const int64_t ratio : {0, 2}) {
     const RoiAlignProgram program{.dtype = ratio == 0 ? DType::kF32 : DType::kF16,
