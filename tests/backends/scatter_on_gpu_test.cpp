@@ -88,7 +88,8 @@ TEST_P(ScatterOnGpu, IntegersAndBoolsAreExact) {
   for (const DType dtype : {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU8, DType::kU16,
                             DType::kU32, DType::kU64, DType::kBool}) {
     for (const char* const reduction : {"none", "add", "mul", "min", "max"}) {
-      const Scatter& s = kScatters[static_cast<std::size_t>(turn++) % kScatters.size()];
+      if (++turn % 2 != 0) continue;  // each type by half of them, each of them on half of the types
+      const Scatter& s = kScatters[static_cast<std::size_t>(turn / 2) % kScatters.size()];
       SCOPED_TRACE(fmt::format("{} {} {}", dtype_name(dtype), s.op, reduction));
       CompareOptions wanted = options(s, 0);
       wanted.int_low = -100;  // of unsigned types the largest numbers

@@ -26,6 +26,7 @@
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
+#include "kernels/cuda/sampling.h"
 #include "kernels/cuda/scan.h"
 #include "kernels/cuda/scatter_reduce.h"
 #include "kernels/cuda/square_sum.h"
@@ -457,6 +458,39 @@ void add_choices(std::vector<NamedSource>& sources) {
     sources.push_back({"choice", generate_choice(program)->source.text, {kChoiceEntry}});
 }
 
+void add_samplings(std::vector<NamedSource>& sources) {
+  using Program = GridSampleProgram;
+  using enum GridSampleProgram::Mode;
+  using enum GridSampleProgram::Padding;
+  int turn = 0;
+  for (const auto& [mode, padding] :
+       {std::pair{kNearest, kZeros}, {kLinear, kReflection}, {kCubic, kZeros}, {kCubic, kBorder}}) {
+    const Program program{.dtype = kFloats[static_cast<std::size_t>(turn) % 3],
+                          .grid = turn == 2 ? DType::kF64 : DType::kF32,
+                          .batch = 2,
+                          .channels = 20,
+                          .points = 900,
+                          .image = turn++ % 2 == 0 ? Shape{33, 40} : Shape{9, 10, 11},
+                          .mode = mode,
+                          .padding = padding};
+    sources.push_back({"grid_sample", generate_grid_sample(program)->source.text, {kGridSampleEntry}});
+  }
+  for (const int64_t ratio : {0, 2}) {
+    const RoiAlignProgram program{.dtype = ratio == 0 ? DType::kF32 : DType::kF16,
+                                  .images = 2,
+                                  .channels = 256,
+                                  .height = 50,
+                                  .width = 68,
+                                  .regions = 1000,
+                                  .out_height = 7,
+                                  .out_width = 7,
+                                  .ratio = ratio,
+                                  .scale = 0.0625,
+                                  .maximum = ratio == 0};
+    sources.push_back({"roi_align", generate_roi_align(program)->source.text, {kRoiAlignEntry}});
+  }
+}
+
 void add_pooling_gradients(std::vector<NamedSource>& sources) {
   for (const bool last : {false, true}) {
     for (const auto kind : {PoolProgram::Kind::kMax, PoolProgram::Kind::kAverage}) {
@@ -484,6 +518,7 @@ std::vector<NamedSource> all_sources() {
   add_suppressions(sources);
   add_contractions(sources);
   add_choices(sources);
+  add_samplings(sources);
   add_quantizations(sources);
   add_integer_products(sources);
   add_pooling_gradients(sources);

@@ -140,6 +140,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_suppression(context, kernels_, found);
       cuda_kernels::lower_einsum(context, kernels_, found);
       cuda_kernels::lower_choice(context, kernels_, found);
+      cuda_kernels::lower_sampling(context, kernels_, found);
       cuda_kernels::lower_pad(context, kernels_, found);
       cuda_kernels::lower_pooling(context, kernels_, found);
       cuda_kernels::lower_resize(context, kernels_, found);

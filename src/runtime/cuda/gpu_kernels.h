@@ -46,6 +46,7 @@ void lower_reduction(const LowerContext& context, const GpuKernels& kernels, std
 void lower_order(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // Trilu, OneHot, TensorScatter, ReverseSequence.
 void lower_choice(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+void lower_sampling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_einsum(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 // Where no pointwise program has been found; products and convolutions of 8-bit integers.
 void lower_quantize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
