@@ -41,7 +41,7 @@ class Device::Account {
     const std::lock_guard lock(mutex_);
     use_.now -= bytes;
   }
-  MemoryUse use() const {
+  HeldBytes use() const {
     const std::lock_guard lock(mutex_);
     return use_;
   }
@@ -52,11 +52,11 @@ class Device::Account {
 
  private:
   mutable std::mutex mutex_;
-  MemoryUse use_;
+  HeldBytes use_;
 };
 
 Device::Device() : account_(std::make_shared<Account>()) {}
-MemoryUse Device::use() const { return account_->use(); }
+HeldBytes Device::use() const { return account_->use(); }
 void Device::restart_peak() { account_->restart_peak(); }
 
 Memory Device::counted(Memory block) const {

@@ -201,7 +201,7 @@ class QueueScope {
 };
 
 // Bytes of memory, and the most that they were since Device::restart_peak(), or since there is the device.
-struct MemoryUse {
+struct HeldBytes {
   std::size_t now = 0, peak = 0;
 };
 
@@ -225,7 +225,7 @@ class Device {
   virtual std::size_t cache_bytes() const { return 0; }
   // What blocks of allocate() take, on a device with memory of its own. Staging memory is the host's, and charged to its
   // account (core/memory_budget.h) as tensors are.
-  MemoryUse use() const;
+  HeldBytes use() const;
   void restart_peak();
   // What is taken of all its memory, by everybody: contexts, libraries and other programs included. nullopt: it does not say.
   virtual std::optional<std::size_t> taken_by_all() const { return std::nullopt; }
