@@ -15,7 +15,7 @@ TORCH_TYPES = {"f32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 def torch_step(model, inputs, dtype, *, mode, channels_last, device="cuda"):
-    """PyTorch: eager where `mode` is None, else torch.compile with inductor's freezing; max-autotune replays CUDA graphs."""
+    """PyTorch: eager where `mode` is None, else torch.compile with inductor's freezing, which replays CUDA graphs."""
     import torch
     from torch_models import load_model
 
@@ -96,6 +96,8 @@ STEPS = {
     "eager": lambda *a: torch_step(*a, mode=None, channels_last=False),
     "eager-channels-last": lambda *a: torch_step(*a, mode=None, channels_last=True),
     "max-autotune": lambda *a: torch_step(*a, mode="max-autotune", channels_last=False),
+    "reduce-overhead": lambda *a: torch_step(*a, mode="reduce-overhead", channels_last=False),
+    "reduce-overhead-channels-last": lambda *a: torch_step(*a, mode="reduce-overhead", channels_last=True),
     "max-autotune-channels-last": lambda *a: torch_step(*a, mode="max-autotune", channels_last=True),
     "ort-cuda": lambda *a: ort_step(*a, "CUDAExecutionProvider"),
     "tensorrt": lambda *a: ort_step(*a, "TensorrtExecutionProvider"),
@@ -103,7 +105,8 @@ STEPS = {
 # A peer and the ways to run it; the fastest on a model stands for it there.
 PEERS = {
     "eager": ["eager", "eager-channels-last"],
-    "compile": ["max-autotune", "max-autotune-channels-last"],
+    # Both replay CUDA graphs; to autotune large convolutions takes many minutes a model (--ways leaves it out).
+    "compile": ["max-autotune", "max-autotune-channels-last", "reduce-overhead", "reduce-overhead-channels-last"],
     "ort-cuda": ["ort-cuda"],
     "tensorrt": ["tensorrt"],
 }
