@@ -149,7 +149,10 @@ void add_ceilings_command(Program& program) {
   command
       .option("--threads N", &options->measure.threads, "threads of the all-cores rows (default: all cores)")
       .positive();
-  command.option("--device DEVICE", &options->device, "whose roofs: this machine's CPUs, or its GPU's (cuda)")
+  command
+      .option(
+          "--device DEVICE", &options->device,
+          "whose roofs: this machine's CPUs (cpu) or its GPU's (cuda); auto: the GPU's where there is one")
       .offers(device_names())
       .with_default();
   command.flag("--quick", &options->measure.quick,

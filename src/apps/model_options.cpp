@@ -144,16 +144,15 @@ std::vector<std::string> device_names() {
 }
 
 Option add_device_to(Command command, std::string* device) {
-  const std::vector<std::string> names = device_names();
   return command
       .option("--device DEVICE", device,
               fmt::format(
-                  "where to run: {}; auto: cuda where there is a GPU, else cpu; cuda: an NVIDIA GPU (what it "
-                  "has no kernel for yet runs on the host, by "
-                  "the reference, and is named); null stands in for a device, on the reference: correct, and "
-                  "its times mean nothing",
-                  fmt::join(names, " or ")))
-      .offers(names)
+                  "where to run: {} (cuda where there is a GPU, else cpu), {}; cuda: an NVIDIA GPU (what it "
+                  "has no "
+                  "kernel for yet runs on the host, by the reference, and is named); null stands in for a "
+                  "device, on the reference: correct, and its times mean nothing",
+                  kAnyDevice, fmt::join(runtime::provider_names(), ", ")))
+      .offers(device_names())
       .with_default();
 }
 

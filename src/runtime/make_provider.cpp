@@ -25,19 +25,22 @@ Made only_one(std::string_view name, const ProviderOptions& options, std::unique
   return not_found(fmt::format("there is no device {} of '{}': only number 0", options.device_index, name));
 }
 
+Made make_cuda(const ProviderOptions& options) {
+  auto made = CudaProvider::make(options.device_index);
+  if (made.ok()) return made;
+  Error error = made.error().within("device 'cuda'");
+  error.message += "; --device cpu does without";
+  return error;
+}
+
 constexpr std::array kMakers = {
     Maker{"cpu",
           [](const ProviderOptions& options) {
             return only_one("cpu", options, std::make_unique<CpuProvider>(options.threads));
           }},
-    Maker{"cuda",
-          [](const ProviderOptions& options) {
-            auto made = CudaProvider::make(options.device_index);
-            return made.ok() ? std::move(made) : Made(made.error().within("device 'cuda'"));
-          }},
-    Maker{"null", [](const ProviderOptions& options) {
-            return only_one("null", options, std::make_unique<NullProvider>());
-          }}};
+    Maker{"cuda", make_cuda}, Maker{"null", [](const ProviderOptions& options) {
+                                      return only_one("null", options, std::make_unique<NullProvider>());
+                                    }}};
 
 constexpr auto kProviderNames = [] {
   std::array<std::string_view, kMakers.size()> names;
