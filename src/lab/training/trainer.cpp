@@ -217,7 +217,8 @@ Status Trainer::begin() {
   return {};
 }
 
-// Parameters and moments are f32 in every precision; of the loss's scale, which fp16 has, there may be none.
+// Moments are f32 in every precision, and so are parameters but for weights = "bf16"; of the loss's scale, which fp16 has, there
+// may be none. What does not fit is refused.
 Status Trainer::restore(const Checkpoint& checkpoint) {
   const std::string& was = checkpoint.precision;
   const std::string& is = recipe_.train.precision;
