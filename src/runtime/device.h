@@ -74,6 +74,8 @@ class Sequence {
  public:
   virtual ~Sequence() = default;
   virtual Status enqueue(Queue& queue) = 0;
+  // The most that it forks its queue into: what a queue has for them is made before it takes commands down.
+  virtual int lanes() const { return 1; }
 };
 
 // A sequence made ready: a queue that can (CUDA: a graph) has taken its commands down and gives them out as

@@ -150,6 +150,12 @@ Status Plan::State::Segment::enqueue(Queue& on) {
   return on.copy_out(state.fault_staging.address(), state.fault.address(), sizeof(FaultWord));
 }
 
+int Plan::State::Segment::lanes() const {
+  std::size_t most = 1;
+  for (const Stretch& stretch : stretches) most = std::max(most, stretch.lanes.size());
+  return static_cast<int>(most);
+}
+
 // The host's steps run as soon as what is before them has ended; what comes after the last of them is given.
 Status Plan::State::start() {
   for (Part& part : parts) {

@@ -146,6 +146,7 @@ struct Plan::State {
   struct Segment : Sequence {
     explicit Segment(State& s) : state(s) {}
     Status enqueue(Queue& on) override;
+    int lanes() const override;
     State& state;
     std::vector<Stretch> stretches;
     bool last = false;  // moves of states come behind it

@@ -156,6 +156,7 @@ Status CudaQueue::fill(void* to, std::byte value, std::size_t bytes) {
 
 Result<cuda::GraphExec> CudaQueue::capture(Sequence& sequence, CapturedMarks* marks) {
   HONE_CHECK(context().make_current());
+  if (sequence.lanes() > 1) HONE_CHECK(make_lanes(static_cast<std::size_t>(sequence.lanes())));
   HONE_CHECK(check(functions().stream_begin_capture(stream_.get(), cuda::kCaptureThreadLocal),
                    "cuStreamBeginCapture"));
   capturing_ = true;
@@ -186,8 +187,7 @@ Status CudaQueue::launch(const cuda::GraphExec& graph) {
   return check(functions().graph_launch(graph.get(), stream_.get()), "cuGraphLaunch");
 }
 
-Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
-  const auto count = static_cast<std::size_t>(lanes);
+Status CudaQueue::make_lanes(std::size_t count) {
   if (forked_ == nullptr) {
     HONE_ASSIGN(forked_, make_event());
   }
@@ -197,6 +197,12 @@ Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
     lanes_.push_back(std::make_unique<CudaQueue>(device_, std::move(stream)));
     joined_.push_back(std::move(joined));
   }
+  return {};
+}
+
+Status CudaQueue::fork(int lanes, LaneFunction work, void* context) {
+  const auto count = static_cast<std::size_t>(lanes);
+  HONE_CHECK(make_lanes(count));
   if (captured_ != nullptr) {  // times are told of what runs in one order
     for (int lane = 0; lane < lanes; ++lane) work(context, lane, *this);
     return {};

@@ -103,6 +103,7 @@ class CudaQueue : public Queue {
   const cuda::DriverFunctions& functions() const { return context().functions(); }
   Status check(cuda::DriverCode code, std::string_view call) const;
   Result<cuda::GraphExec> capture(Sequence& sequence, CapturedMarks* marks);
+  Status make_lanes(std::size_t count);
   Status launch(const cuda::GraphExec& graph);
   // Has CUPTI record, and `recording` replayed by a graph whose marks are known. An error: it cannot be, from now on.
   Status record_replays(CudaRecording& recording);
@@ -113,7 +114,7 @@ class CudaQueue : public Queue {
 
   std::shared_ptr<CudaDevice> device_;
   cuda::Stream stream_;
-  std::vector<std::unique_ptr<CudaQueue>> lanes_;  // made when a fork first wants them
+  std::vector<std::unique_ptr<CudaQueue>> lanes_;  // made before a capture: a driver may not make streams within one
   std::unique_ptr<Event> forked_;
   std::vector<std::unique_ptr<Event>> joined_;  // one a lane
   static constexpr int64_t kNoSpan = -1;
