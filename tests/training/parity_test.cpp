@@ -1,13 +1,16 @@
-// The shipped recipes against PyTorch: the same weights, the same batches, the same losses for 100 steps, in f32; in bf16 losses
-// that are as near to those of f64. Where python3
-// (or the one that HONE_TORCH_PYTHON names) has no PyTorch these tests are skipped, and say NOT RUN.
+// The shipped recipes against PyTorch: the same weights, the same batches, the same losses for 100 steps, in f32; in bf16
+// losses that are as near to those of f64. Where python3 (or the one that HONE_TORCH_PYTHON names) has no PyTorch these
+// tests are skipped, and say NOT RUN.
 #include <cstdlib>
 #include <fstream>
 
 #include "tests/cli/run_program.h"
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "core/npy/npy.h"
+#include "core/philox.h"
 #include "core/testing/source_folder.h"
 #include "kernels/cpu/dnnl/matmul.h"
 #include "lab/training/datasets.h"
@@ -16,6 +19,7 @@
 #include "model/recipe/recipe.h"
 #include "model/safetensors/safetensors.h"
 #include "runtime/make_provider.h"
+#include "runtime/testing/providers.h"
 
 namespace hone::training {
 namespace {
@@ -32,12 +36,13 @@ T needed(Result<T> result) {
 }
 
 // What torch_parity.py reads.
-void train_into(const fs::path& folder, const model::Recipe& recipe, nlohmann::json more) {
+void train_into(const fs::path& folder, const model::Recipe& recipe, const std::string& device,
+                nlohmann::json more) {
   const lab::TrainingData data = needed(lab::open_data(recipe.data));
   const auto batches = needed(lab::training_batches(data, recipe));
   const auto program =
       needed(lab::make_program(recipe, batches->fields(), recipe.train.steps, recipe.train.batch));
-  const auto provider = needed(runtime::make_provider("cpu", {.threads = 1}));
+  const auto provider = needed(runtime::make_provider(device, {.threads = 1}));
   lab::SessionOptions options;
   options.autotune = false;
   options.precision = recipe.train.precision;
@@ -54,7 +59,12 @@ void train_into(const fs::path& folder, const model::Recipe& recipe, nlohmann::j
     more["losses"].push_back(needed(session->step()).loss);
   }
   const graph::Optimizer& o = recipe.optimizer;
-  more.update({{"rate", o.rate},
+  more.update({{"device", device},
+               {"optimizer", graph::optimizer_names()[static_cast<std::size_t>(o.kind)]},
+               {"momentum", o.momentum},
+               {"nesterov", o.nesterov},
+               {"smoothing", recipe.objective.smoothing},
+               {"rate", o.rate},
                {"beta1", o.beta1},
                {"beta2", o.beta2},
                {"epsilon", o.epsilon},
@@ -71,7 +81,7 @@ void train_into(const fs::path& folder, const model::Recipe& recipe, nlohmann::j
 }
 
 void expect_parity(const std::string& name, const nlohmann::json& more,
-                   const std::vector<std::string>& overrides) {
+                   const std::vector<std::string>& overrides, const std::string& device = "cpu") {
   const char* python = std::getenv("HONE_TORCH_PYTHON");
   const std::string interpreter = python == nullptr ? "/usr/bin/python3" : python;
   if (testing_support::run_program(interpreter, {"-c", "import torch, numpy"}).exit_code != 0)
@@ -80,7 +90,7 @@ void expect_parity(const std::string& name, const nlohmann::json& more,
   const fs::path source = source_folder();
   const model::Recipe recipe = needed(model::read_recipe(source / "recipes" / (name + ".toml"), overrides));
   ASSERT_FALSE(recipe.optimizer.decay_vectors) << "the script decays no vectors";
-  train_into(folder.path(), recipe, more);
+  ASSERT_NO_FATAL_FAILURE(train_into(folder.path(), recipe, device, more));
   testing_support::RunOptions patient;
   patient.time_limit = std::chrono::seconds(600);
   const auto result = testing_support::run_program(
@@ -128,6 +138,80 @@ TEST(TorchParity, CellsUnet) {
   expect_parity("cells_unet", {{"network", "unet"}},
                 {"train={steps=100, batch=4, seed=1}", "data.sizes.samples=64", "metric={}"});
 }
+
+// On a GPU, which PyTorch then has, too; there the large recipes as well, a few samples a step.
+class TorchParityOnGpu : public ::testing::TestWithParam<const char*> {
+ protected:
+  static void expect(const std::string& recipe, const nlohmann::json& more,
+                     const std::vector<std::string>& overrides) {
+    expect_parity(recipe, more, overrides, GetParam());
+  }
+  // Two classes of pictures.
+  static std::string pictures(const testing_support::TemporaryFolder& folder) {
+    uint64_t seed = 1;
+    for (const char* name : {"one", "other"}) {
+      fs::create_directories(folder / "pictures" / name);
+      for (int i = 0; i < 16; ++i) {
+        Tensor image(DType::kF32, {3, 224, 224});
+        const Philox random(seed++);
+        const std::span<float> pixels = image.as<float>();
+        for (std::size_t at = 0; at < pixels.size(); ++at)
+          pixels[at] = static_cast<float>(random.uniform(at));
+        EXPECT_TRUE(write_npy(folder / "pictures" / name / (std::to_string(i) + ".npy"), image).ok());
+      }
+    }
+    return "data.path=\"" + (folder / "pictures").string() + "\"";
+  }
+  static std::string text() { return "data.path=\"" + (source_folder() / "README.md").string() + "\""; }
+};
+
+TEST_P(TorchParityOnGpu, DigitsCnn) {
+  for (const char* precision : {"f32", "bf16"})
+    expect("digits_cnn", {{"network", "digits_cnn"}},
+           {"train={steps=100, batch=64, seed=1}", fmt::format("train.precision=\"{}\"", precision)});
+}
+
+TEST_P(TorchParityOnGpu, Gpt2Tiny) {
+  for (const char* precision : {"f32", "bf16"})
+    expect("gpt2_tiny", {{"network", "gpt2"}, {"heads", 4}},
+           {"train.steps=100", fmt::format("train.precision=\"{}\"", precision)});
+}
+
+TEST_P(TorchParityOnGpu, BertMlm) {
+  for (const char* precision : {"f32", "bf16"})
+    expect("bert_mlm", {{"network", "bert_mlm"}, {"heads", 4}, {"schedule", "linear"}},
+           {"train.steps=100", fmt::format("train.precision=\"{}\"", precision)});
+}
+
+TEST_P(TorchParityOnGpu, CellsUnet) {
+  for (const char* precision : {"f32", "bf16"})
+    expect("cells_unet", {{"network", "unet"}},
+           {"train={steps=100, batch=4, seed=1}", "data.sizes.samples=64", "metric={}",
+            fmt::format("train.precision=\"{}\"", precision)});
+}
+
+TEST_P(TorchParityOnGpu, Gpt2With124MillionParameters) {
+  for (const char* precision : {"f32", "bf16"})
+    expect("gpt2_124m", {{"network", "gpt2"}, {"heads", 12}},
+           {"train={steps=100, batch=2, clip=1.0, seed=1}", "model.sizes={size=256}",
+            "data.sizes={length=256}", text(), fmt::format("train.precision=\"{}\"", precision)});
+}
+
+TEST_P(TorchParityOnGpu, ResNet50) {
+  const testing_support::TemporaryFolder folder;
+  expect("resnet50", {{"network", "resnet50"}},
+         {"train={steps=100, batch=8, seed=1}", "model.sizes.classes=2", pictures(folder)});
+}
+
+TEST_P(TorchParityOnGpu, VitB16) {
+  const testing_support::TemporaryFolder folder;
+  expect("vit_b16", {{"network", "vit"}, {"heads", 12}},
+         {"train={steps=100, batch=4, clip=1.0, seed=1}", "model.sizes.classes=2", pictures(folder)});
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, TorchParityOnGpu, ::testing::ValuesIn(runtime::testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TorchParityOnGpu);
 
 }  // namespace
 }  // namespace hone::training

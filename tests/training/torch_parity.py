@@ -109,6 +109,52 @@ def unet(p, batch, run):
     return F.binary_cross_entropy_with_logits(x, t) + dice.mean()
 
 
+def resnet50(p, batch, run):
+    """Version 1.5, as torchvision's; batch normalisation by the statistics of the batch, as in training."""
+
+    def conv_norm(x, conv, norm, stride=1):
+        weight = p[f"{conv}.weight"]
+        x = F.conv2d(x, weight, stride=stride, padding=weight.shape[2] // 2)
+        return F.batch_norm(x, None, None, p[f"{norm}.weight"], p[f"{norm}.bias"], True, 0.1, 1e-5)
+
+    x = F.max_pool2d(F.relu(conv_norm(batch["image"], "conv1", "bn1", 2)), 3, 2, 1)
+    for stage, blocks in enumerate((3, 4, 6, 3), 1):
+        for block in range(blocks):
+            at, stride = f"layer{stage}.{block}", 2 if stage > 1 and block == 0 else 1
+            y = F.relu(conv_norm(x, f"{at}.conv1", f"{at}.bn1"))
+            y = F.relu(conv_norm(y, f"{at}.conv2", f"{at}.bn2", stride))
+            y = conv_norm(y, f"{at}.conv3", f"{at}.bn3")
+            if block == 0:
+                x = conv_norm(x, f"{at}.downsample.0", f"{at}.downsample.1", stride)
+            x = F.relu(x + y)
+    logits = F.linear(x.mean((2, 3)), p["fc.weight"], p["fc.bias"])
+    return F.cross_entropy(logits, batch["label"], label_smoothing=run["smoothing"])
+
+
+def vit(p, batch, run):
+    """Dosovitskiy et al. 2021: normalised before each sum, judged by the first token."""
+    heads, at = run["heads"], "vit.embeddings."
+    norm = lambda x, at: F.layer_norm(x, x.shape[-1:], p[at + ".weight"], p[at + ".bias"], 1e-12)
+    dense = lambda x, at: x @ p[at + ".weight"] + p[at + ".bias"]
+    split = lambda x: x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(1, 2)
+    patches = p[at + "patch_embeddings.projection.weight"]
+    x = F.conv2d(batch["image"], patches, p[at + "patch_embeddings.projection.bias"], stride=patches.shape[2:])
+    x = x.flatten(2).transpose(1, 2)
+    x = torch.cat([p[at + "cls_token"].expand(len(x), -1, -1).to(x.dtype), x], 1) + p[at + "position_embeddings"]
+    layers = 1 + max(int(name.split(".")[3]) for name in p if name.startswith("vit.encoder.layer."))
+    for i in range(layers):
+        at = f"vit.encoder.layer.{i}."
+        y = norm(x, at + "layernorm_before")
+        q, k, v = (split(dense(y, at + "attention.attention." + name)) for name in ("query", "key", "value"))
+        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+        x = x + dense(y, at + "attention.output.dense")
+        y = F.gelu(dense(norm(x, at + "layernorm_after"), at + "intermediate.dense"))
+        x = x + dense(y, at + "output.dense")
+    logits = F.linear(norm(x, "vit.layernorm")[:, 0], p["classifier.weight"], p["classifier.bias"])
+    return F.cross_entropy(logits, batch["label"], label_smoothing=run["smoothing"])
+
+
+NETWORKS = {"bert_mlm": bert_mlm, "digits_cnn": digits_cnn, "gpt2": gpt2, "resnet50": resnet50, "unet": unet, "vit": vit}
 LUCK = 1.25  # between two runs in bf16 that are equally good: their errors are random walks
 DISTURBED = 5  # runs of PyTorch from weights that differ in their last place
 
@@ -121,22 +167,31 @@ def rate_at(step, run):
     return run["rate"] * min(1, (step + 1) / max(warm, 1)) * (final + (1 - final) * left)
 
 
+def optimizer_of(run, parameters):
+    groups = [{"params": [p for p in parameters if p.dim() >= 2], "weight_decay": run["weight_decay"]},
+              {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0}]
+    if run["optimizer"] == "sgd":
+        return torch.optim.SGD(groups, momentum=run["momentum"], nesterov=run["nesterov"])
+    return torch.optim.AdamW(groups, betas=(run["beta1"], run["beta2"]), eps=run["epsilon"])
+
+
+def batch_device(batch):
+    return next(iter(batch.values())).device.type
+
+
 def train(run, initial, batches, dtype, autocast=False):
     """The losses of PyTorch, computed in `dtype`, or in bf16 where autocast says so."""
     wide = lambda value: value.to(dtype) if value.is_floating_point() else value
     parameters = {name: wide(value).clone().requires_grad_() for name, value in initial.items()}
-    optimizer = torch.optim.AdamW(
-        [{"params": [p for p in parameters.values() if p.dim() >= 2], "weight_decay": run["weight_decay"]},
-         {"params": [p for p in parameters.values() if p.dim() < 2], "weight_decay": 0}],
-        betas=(run["beta1"], run["beta2"]), eps=run["epsilon"])
-    network = {"bert_mlm": bert_mlm, "digits_cnn": digits_cnn, "gpt2": gpt2, "unet": unet}[run["network"]]
+    optimizer = optimizer_of(run, parameters.values())
+    network = NETWORKS[run["network"]]
     losses = []
     for step in range(len(run["losses"])):
         batch = {name.split(".", 1)[1]: wide(value) for name, value in batches.items() if name.startswith(f"{step}.")}
         for group in optimizer.param_groups:
             group["lr"] = rate_at(step, run)
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        with torch.autocast(batch_device(batch), torch.bfloat16, enabled=autocast):
             loss = network(parameters, batch, run)
         loss.backward()
         if run["clip"] > 0:
@@ -149,7 +204,8 @@ def train(run, initial, batches, dtype, autocast=False):
 def disturbed(initial, seed):
     """The weights, each up or down by one unit in the last place: as another order of sums rounds them."""
     generator = torch.Generator().manual_seed(seed)
-    far = lambda value: torch.where(torch.rand(value.shape, generator=generator) < 0.5, 2 * value, torch.zeros_like(value))
+    up = lambda value: (torch.rand(value.shape, generator=generator) < 0.5).to(value.device)
+    far = lambda value: torch.where(up(value), 2 * value, torch.zeros_like(value))
     return {name: torch.nextafter(value, far(value)) if value.is_floating_point() else value
             for name, value in initial.items()}
 
@@ -179,6 +235,9 @@ def main(folder):
     batches = read_safetensors(folder / "batches.safetensors")
     initial = read_safetensors(folder / "initial.safetensors")
     torch.set_num_threads(1)
+    if run["device"] == "cuda" and torch.cuda.is_available():  # f32 is f32 there, too
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        batches, initial = ({name: value.cuda() for name, value in tensors.items()} for tensors in (batches, initial))
     if run["precision"] == "bf16":
         return judge_bf16(run, initial, batches)
     narrow = train(run, initial, batches, torch.float32)

@@ -114,7 +114,7 @@ class CudaQueue : public Queue {
 
   std::shared_ptr<CudaDevice> device_;
   cuda::Stream stream_;
-  std::vector<std::unique_ptr<CudaQueue>> lanes_;  // made before a capture: a driver may not make streams within one
+  std::vector<std::unique_ptr<CudaQueue>> lanes_;  // made before a capture that wants them
   std::unique_ptr<Event> forked_;
   std::vector<std::unique_ptr<Event>> joined_;  // one a lane
   static constexpr int64_t kNoSpan = -1;
