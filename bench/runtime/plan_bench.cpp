@@ -1,4 +1,5 @@
 // What a plan costs besides its kernels' work: chains of pointwise nodes on four numbers, time a node.
+#include <chrono>
 #include <string>
 
 #include <benchmark/benchmark.h>
@@ -17,10 +18,10 @@ using hone::graph::ValueId;
 
 constexpr int kNodes = 1000;
 
-hone::graph::Graph chain(const std::string& op) {
+hone::graph::Graph chain(const std::string& op, int nodes = kNodes) {
   GraphBuilder b("chain");
   ValueId x = b.input("x", hone::graph::tensor_type(DType::kF32, Shape{4}));
-  for (int i = 0; i < kNodes; ++i) x = b.add(op, {x});
+  for (int i = 0; i < nodes; ++i) x = b.add(op, {x});
   b.output(x);
   return *std::move(b).finish();
 }
@@ -39,9 +40,40 @@ void executor_alone(benchmark::State& state) { run(state, "Relu", hone::runtime:
 void tiny_relu(benchmark::State& state) { run(state, "Relu", **hone::runtime::make_provider("cpu")); }
 void tiny_tanh(benchmark::State& state) { run(state, "Tanh", **hone::runtime::make_provider("cpu")); }
 
+// What the host does for a run on a GPU, a graph of so many kernels, until the device has it; the wait is not counted.
+void cuda_given(benchmark::State& state) {
+  const auto provider = hone::runtime::make_provider("cuda");
+  if (!provider.ok()) return state.SkipWithError(provider.error().message.c_str());
+  hone::runtime::PlanOptions options;
+  options.tune_ms_per_node = 0;
+  auto plan =
+      hone::runtime::Plan::compile(chain("Tanh", static_cast<int>(state.range(0))), **provider, options);
+  if (!plan.ok()) return state.SkipWithError(plan.error().message.c_str());
+  for (auto _ : state) {
+    const auto begun = std::chrono::steady_clock::now();
+    const bool given = (*plan)->start().ok();
+    const auto over = std::chrono::steady_clock::now();
+    if (!given || !(*plan)->finish().ok()) return state.SkipWithError("a run failed");
+    state.SetIterationTime(std::chrono::duration<double>(over - begun).count());
+  }
+}
+
+// The same with the wait: from a call to its return.
+void cuda_run(benchmark::State& state) {
+  const auto provider = hone::runtime::make_provider("cuda");
+  if (!provider.ok()) return state.SkipWithError(provider.error().message.c_str());
+  auto plan = hone::runtime::Plan::compile(chain("Tanh", static_cast<int>(state.range(0))), **provider);
+  if (!plan.ok()) return state.SkipWithError(plan.error().message.c_str());
+  for (auto _ : state) {
+    if (!(*plan)->run().ok()) return state.SkipWithError("a run failed");
+  }
+}
+
 BENCHMARK(executor_alone);
 BENCHMARK(tiny_relu);
 BENCHMARK(tiny_tanh);
+BENCHMARK(cuda_given)->Arg(1)->Arg(100)->Arg(1000)->UseManualTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(cuda_run)->Arg(1)->Arg(100)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 
