@@ -1,5 +1,8 @@
 // The models of the zoo on the CUDA provider, without a GPU: which operators it has kernels for, and a whole model by
 // kernels that the host runs thread by thread.
+#include <algorithm>
+#include <iostream>
+#include <memory>
 #include <set>
 
 #include "cuda/testing/described_gpus.h"
@@ -13,6 +16,7 @@
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
 #include "runtime/testing/providers.h"
+#include "runtime/timing_cache.h"
 
 namespace hone {
 namespace {
@@ -40,27 +44,64 @@ TEST_P(ZooOnGpu, NeedsNoReference) {
   EXPECT_THAT(without, IsEmpty());
 }
 
-// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: it judges what we make of each
-// convolution, without a GPU.
-TEST_P(ZooOnGpu, HasKernelsOfNvidiasForItsConvolutions) {
+// Null where NVIDIA's cuDNN is not installed.
+std::unique_ptr<const runtime::CudaProvider> provider_with_nvidias_cudnn() {
   const auto cudnn = cuda::testing::real_cudnn_for(cuda::testing::kH100);
-  if (cudnn == nullptr) return;
+  if (cudnn == nullptr) return nullptr;
   const cuda::ContextPointer context = cuda::testing::fake_context();
   runtime::cuda_kernels::GpuKernels kernels{.device = std::make_shared<runtime::CudaDevice>(context),
                                             .cache = cuda::testing::kernels_of_the_host(),
                                             .products = cuda::testing::fake_products(context)};
   kernels.cudnn = std::make_shared<runtime::JudgedGraphs>(cudnn);
-  const runtime::CudaProvider provider(std::move(kernels));
-  const auto optimised = lab::optimise(*model::build_zoo_model(GetParam(), {.batch = 1}), provider, {});
+  return std::make_unique<const runtime::CudaProvider>(std::move(kernels));
+}
+
+// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: it judges what we make of each
+// convolution, without a GPU.
+TEST_P(ZooOnGpu, HasKernelsOfNvidiasForItsConvolutions) {
+  const auto provider = provider_with_nvidias_cudnn();
+  if (provider == nullptr) return;
+  const auto optimised = lab::optimise(*model::build_zoo_model(GetParam(), {.batch = 1}), *provider, {});
   ASSERT_TRUE(optimised.ok()) << optimised.error().message;
   int fused = 0;
   for (const graph::Node& node : optimised->nodes()) {
     const bool group = graph::is_group(node, graph::GroupKind::kConvolution);
     fused += group ? 1 : 0;
     const bool convolves = group || node.op == "Conv" || node.op == "ConvTranspose";
-    EXPECT_TRUE(!convolves || provider.runs(*optimised, node)) << node.name;
+    EXPECT_TRUE(!convolves || provider->runs(*optimised, node)) << node.name;
   }
   EXPECT_GE(fused, std::string(GetParam()) == "resnet50" ? 40 : 0);
+}
+
+// What choosing kernels has to make and time: equal nodes count once. A model of many shapes (mobilenet_v2: a convolution of
+// each channel alone in ten) must not take a multiple of the others.
+TEST_P(ZooOnGpu, IsChosenAmongABoundedNumberOfKernels) {
+  const auto provider = provider_with_nvidias_cudnn();
+  if (provider == nullptr) return;
+  const graph::Graph given = *model::build_zoo_model(GetParam(), {.batch = 1});
+  const auto optimised = lab::optimise(given, *provider, {});
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  for (const graph::Graph* graph : {&given, &*optimised}) {
+    std::set<std::string> signatures;
+    std::size_t measured = 0, own = 0;
+    for (const graph::Node& node : graph->nodes()) {
+      if (!signatures.insert(runtime::node_signature(*graph, node)).second) continue;
+      const auto candidates = provider->candidates(*graph, node, runtime::Share::kDevice);
+      if (!candidates.ok()) continue;
+      EXPECT_LE(candidates->size(), 18U) << node.name;
+      measured += candidates->size() > 1 ? candidates->size() : 0;
+      own += static_cast<std::size_t>(
+          std::count_if(candidates->begin(), candidates->end(), [](const runtime::Candidate& candidate) {
+            return candidate.name.starts_with("hone") && !candidate.reference;
+          }));
+    }
+    RecordProperty(graph == &given ? "measured_as_given" : "measured", static_cast<int>(measured));
+    RecordProperty(graph == &given ? "own_as_given" : "own", static_cast<int>(own));
+    std::cerr << GetParam() << (graph == &given ? " as given" : " optimised") << ": " << signatures.size()
+              << " nodes, " << measured << " kernels measured, " << own << " of our own" << std::endl;
+    EXPECT_LE(measured, 600U);
+    EXPECT_LE(own, 150U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ZooOnGpu,
