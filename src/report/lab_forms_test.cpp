@@ -56,7 +56,7 @@ TEST(LabForms, SayOnWhichRowsOfALargeBatchNumbersWereComputed) {
   analyze::LabReport report = fabricate::resnet_report();
   EXPECT_TRUE(Json::parse(lab_json(report))["reference_rows"].is_null());
   EXPECT_EQ(reference_rows_text(report), "");
-  report.reference_rows = {.batch = 256, .rows = 2};
+  report.reference_rows = {.batch = 256, .rows = 2, .all_given = false, .why_all = ""};
   EXPECT_EQ(Json::parse(lab_json(report))["reference_rows"],
             (Json{{"batch", 256}, {"rows", 2}, {"all_rows_given", false}, {"why_all", nullptr}}));
   const std::string sentence = "The batch of 256 holds these over again in scattered order";

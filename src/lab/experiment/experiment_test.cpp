@@ -157,7 +157,8 @@ TEST(Experiment, ComputesTheReferenceOfALargeBatchOnAFewRowsAndSaysSo) {
   EXPECT_FALSE(report.reference_rows.all_given);
   EXPECT_EQ(report.reference_rows.why_all, "");
   EXPECT_TRUE(report.result.passed);
-  EXPECT_EQ(report.reproduce.notes[0], "x: standard normal, seed 1; 2 rows, over again in the batch of 24");
+  EXPECT_EQ(report.reproduce.notes[0],
+            "x: standard normal values, seed 1; 2 rows, over again in the batch of 24");
   const analyze::PassRow& fp16 = row_of(report, "fp16");
   EXPECT_NE(fp16.reason.find("; on 2 of 24 rows of the batch"), std::string::npos) << fp16.reason;
   ASSERT_FALSE(fp16.precision.empty());
