@@ -387,7 +387,7 @@ TEST_F(Commands, RunSaysWhatItsPlanTakes) {
   expect_memory(json_of(line)["memory"]);
   const ProgramResult result = hone(line);
   EXPECT_NE(result.out.find("\nmemory: "), std::string::npos) << result.out;
-  EXPECT_NE(result.out.find("(with inputs of 768 bytes"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("(with inputs of 768 B"), std::string::npos) << result.out;
 }
 
 TEST_F(Commands, BenchKeepsItsContract) {
