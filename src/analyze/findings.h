@@ -617,6 +617,16 @@ struct NumericCheck {
   bool passed = false;
 };
 
+// Which rows of the batch the reference was computed on, where computing all takes it long; a batch of 0: all, and that
+// takes no time to speak of. Every row that a plan gives is compared all the same: its batch holds those rows over again.
+struct ReferenceRows {
+  int64_t batch = 0;
+  int64_t rows = 0;
+  bool all_given =
+      false;            // the reference computed all rows of inputs that were given; precision is of `rows`
+  std::string why_all;  // why none could be left out
+};
+
 struct LabResult {
   Estimate speedup;  // baseline ÷ optimised, from paired interleaved runs
   double max_rel_err = 0;
@@ -678,6 +688,7 @@ struct LabReport {
   Analysis optimised;
   LabResult result;
   std::vector<NumericCheck> numerics;
+  ReferenceRows reference_rows = {};
   std::vector<LearningCurve> curves = {};  // of a recipe; a model has none
   MemoryUse baseline_memory;
   MemoryUse optimised_memory;

@@ -73,6 +73,7 @@ nlohmann::ordered_json result_json(const BenchLine& options, const lab::BenchRes
   if (result.load_ms) json["load_ms"] = *result.load_ms;
   json["throughput_per_s"] = result.throughput_per_s;
   json["runs"] = result.latency.runs;
+  json["memory"] = lab::plan_memory_json(result.memory);
   json["contention"] = contention_json(result.latency.contention);
   json["against"] = nlohmann::ordered_json::object();
   for (const lab::PeerResult& peer : result.against) {
@@ -121,6 +122,7 @@ void print_result(const BenchLine& options, const lab::BenchResult& result) {
                    result.threads > 1 ? "times are longer than on a quiet machine, most of all with several "
                                         "threads, which wait for each other: try --threads 1"
                                       : "times are longer than on a quiet machine");
+  fmt::print("memory: {}\n", lab::plan_memory_text(result.memory));
   if (result.load_ms) fmt::print("loaded in {}\n", format_ms(*result.load_ms));
   for (const std::string& input : result.inputs) fmt::print("input {}\n", report::clean_utf8(input));
   for (const std::string& text : lab::where_texts(result.where))
@@ -196,6 +198,7 @@ nlohmann::ordered_json throughput_json(const BenchLine& options, const lab::Thro
     points.push_back({{"batch", point.batch},
                       {"concurrency", point.concurrency},
                       {"threads", point.threads},
+                      {"memory", lab::plan_memory_json(point.memory)},
                       {"compute", calls_json(point.compute)},
                       {"with_copies", calls_json(point.with_copies)}});
   nlohmann::ordered_json json = {{"schema", 1},
@@ -215,16 +218,17 @@ nlohmann::ordered_json throughput_json(const BenchLine& options, const lab::Thro
 void print_throughput(const BenchLine& options, const lab::Throughput& result) {
   fmt::print("{}: {}, throughput against latency; items are calls × batch\n", options.model.path,
              options.bench.device);
-  fmt::print("{:>6}{:>9}{:>9}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}\n", "batch", "at once", "threads",
-             "p50", "p99", "items/s", "p50", "p99", "items/s", "mJ/item");
-  fmt::print("{:>24}  {:^32}  {:^32}\n", "", "in the device's memory", "with copies of inputs and outputs");
+  fmt::print("{:>6}{:>9}{:>9}{:>10}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}\n", "batch", "at once",
+             "threads", "memory", "p50", "p99", "items/s", "p50", "p99", "items/s", "mJ/item");
+  fmt::print("{:>34}  {:^32}  {:^32}\n", "", "in the device's memory", "with copies of inputs and outputs");
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const lab::ThroughputPoint& point = result.points[i];
     const auto &own = point.compute, &copied = point.with_copies;
-    fmt::print("{:>6}{:>9}{:>9}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}{}\n", point.batch,
-               point.concurrency, point.threads, format_ms(own.latency.p50), format_ms(own.latency.p99),
-               plain_number(own.per_s), format_ms(copied.latency.p50), format_ms(copied.latency.p99),
-               plain_number(copied.per_s),
+    const auto bytes = static_cast<double>(point.memory.total()) * point.memory.plans;
+    fmt::print("{:>6}{:>9}{:>9}{:>10}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}{}\n", point.batch,
+               point.concurrency, point.threads, format_bytes(bytes), format_ms(own.latency.p50),
+               format_ms(own.latency.p99), plain_number(own.per_s), format_ms(copied.latency.p50),
+               format_ms(copied.latency.p99), plain_number(copied.per_s),
                copied.joules_per_item ? plain_number(1e3 * *copied.joules_per_item) : "",
                result.knee == i ? "  knee" : "");
   }

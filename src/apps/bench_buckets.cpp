@@ -24,6 +24,7 @@ nlohmann::ordered_json buckets_json(const BenchLine& options, const lab::BucketB
                                  {"served", served_json(result.served)},
                                  {"latency_ms", latency_json(result.latency)},
                                  {"runs", result.latency.runs},
+                                 {"memory", lab::plan_memory_json(result.memory)},
                                  {"contention", contention_json(result.latency.contention)}};
   json["against_exact"] = nullptr;
   if (result.against_exact) {
@@ -40,6 +41,7 @@ void print_buckets(const BenchLine& options, const lab::BucketBench& result) {
   fmt::print("{:<22}{:>10}{:>10}{:>10}{:>10}{:>8}\n", "", "p50", "p90", "p99", "mean", "runs");
   print_latency("hone, with its copies", result.latency);
   fmt::print("{}\n", report::clean_utf8(result.served.text()));
+  fmt::print("memory: {}\n", lab::plan_memory_text(result.memory));
   if (result.against_exact)
     fmt::print("a plan of exactly these extents is {} as fast ({:.0f} % sure): what padding costs\n",
                lab::ratio_text({1 / result.against_exact->ratio.median, 1 / result.against_exact->ratio.high,

@@ -15,6 +15,7 @@
 #include "core/file_names.h"
 #include "core/npy/npy.h"
 #include "core/spelling.h"
+#include "lab/plan_memory.h"
 #include "passes/pipeline.h"
 #include "report/text.h"
 #include "runtime/execute.h"
@@ -117,10 +118,11 @@ Result<nlohmann::ordered_json> write_outputs(const graph::Graph& graph, const st
 // Outputs to files, and what is to be said of all data.
 Status write_results(const RunOptions& options, const graph::Graph& graph, const std::vector<Tensor>& inputs,
                      const std::vector<Tensor>& results, const std::string& how,
-                     nlohmann::ordered_json served = nullptr) {
+                     const lab::PlanMemoryUse& memory, nlohmann::ordered_json served = nullptr) {
   HONE_CHECK(check_may_write());
   HONE_ASSIGN(auto outputs, write_outputs(graph, results, options.out));
   fmt::print("{}\n", report::clean_utf8(how));
+  fmt::print("memory: {}\n", lab::plan_memory_text(memory));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     print_not_finite("input", graph.value(graph.inputs()[i]).name, inputs[i]);
   for (std::size_t i = 0; i < results.size(); ++i)
@@ -128,6 +130,7 @@ Status write_results(const RunOptions& options, const graph::Graph& graph, const
   return write_json(options.json, {{"schema", 1},
                                    {"model", options.model.path},
                                    {"how", how},
+                                   {"memory", lab::plan_memory_json(memory)},
                                    {"served", std::move(served)},
                                    {"outputs", std::move(outputs)}});
 }
@@ -146,7 +149,8 @@ Status run_plan(const RunOptions& options) {
   HONE_ASSIGN(const std::vector<Tensor> inputs, inputs_of(graph, std::move(given), options.model.path));
   auto results = saved.plan->run(inputs);
   if (!results.ok()) return results.error().within(options.model.path);
-  return write_results(options, graph, inputs, *results, runtime::describe(*saved.plan, *saved.provider));
+  return write_results(options, graph, inputs, *results, runtime::describe(*saved.plan, *saved.provider),
+                       lab::memory_use_of(saved.plan->memory(), *saved.provider->device()));
 }
 
 // With the symbols left open: the inputs say which plan.
@@ -165,7 +169,8 @@ Status run_in_buckets(const RunOptions& options) {
   if (!plans.ok()) return plans.error().within(options.model.path);
   auto run = (*plans)->run(inputs);
   if (!run.ok()) return run.error().within(options.model.path);
-  return write_results(options, graph, inputs, run->outputs, run->served.text(), served_json(run->served));
+  return write_results(options, graph, inputs, run->outputs, run->served.text(),
+                       lab::memory_use_of(run->memory, *provider->device()), served_json(run->served));
 }
 
 Status run_run(RunOptions options) {
@@ -184,7 +189,8 @@ Status run_run(RunOptions options) {
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, *provider, inputs, plan);
   if (!execution.ok()) return execution.error().within(options.model.path);
-  return write_results(options, graph, inputs, execution->outputs, execution->how);
+  return write_results(options, graph, inputs, execution->outputs, execution->how,
+                       lab::memory_use_of(execution->memory, *provider->device()));
 }
 
 }  // namespace

@@ -89,9 +89,24 @@ bool begins_with(const Tensor& whole, const Tensor& part) {
   return same_tensor(box, part);
 }
 
+// Whether both are the same row over and over along each axis where they differ.
+bool repeats_one_row(const Tensor& kept, const Tensor& padded) {
+  Shape one = kept.shape();
+  for (std::size_t i = 0; i < one.size(); ++i)
+    if (one[i] != padded.shape()[i]) one[i] = 1;
+  const auto row = cut_padding(kept, axes_between(one, kept.shape()));
+  if (!row.ok()) return false;
+  const auto repeats = [&](const Tensor& whole) {
+    const auto repeated = pad_by_repeating(*row, whole.shape());
+    return repeated.ok() && same_tensor(*repeated, whole);
+  };
+  return repeats(kept) && repeats(padded);
+}
+
 class Walk {
  public:
-  Walk(const Graph& kept, const Graph& padded) : kept_(kept), padded_(padded), of_(padded.values().size()) {}
+  Walk(const Graph& kept, const Graph& padded, Beyond beyond)
+      : kept_(kept), padded_(padded), beyond_(beyond), of_(padded.values().size()) {}
 
   Result<std::vector<PaddedAxes>> run() {
     const Error differ = unsupported("the graph is another one for the padded extents");
@@ -102,7 +117,7 @@ class Walk {
     for (std::size_t i = 0; i < padded_.inputs().size(); ++i) {
       const TensorType &k = kept_.type(kept_.inputs()[i]), &p = padded_.type(padded_.inputs()[i]);
       if (!comparable(k, p)) return differ;
-      of_[padded_.inputs()[i].index] = {by_extents(k.shape(), p.shape())};
+      of_[padded_.inputs()[i].index] = {axes_between(k.shape(), p.shape())};
     }
     for (uint32_t i = 0; i < padded_.nodes().size(); ++i) {
       if (!same_node(i)) return differ;
@@ -125,13 +140,6 @@ class Walk {
            a.kind == TypeKind::kTensor && b.kind == TypeKind::kTensor;
   }
 
-  static PaddedAxes by_extents(const Shape& kept, const Shape& padded) {
-    PaddedAxes axes;
-    for (std::size_t i = 0; i < kept.size(); ++i)
-      axes.axes.push_back(padding::normalised({{kept[i], padded[i]}}));
-    return axes;
-  }
-
   bool same_node(uint32_t index) const {
     const Node &a = kept_.nodes()[index], &b = padded_.nodes()[index];
     return a.op == b.op && a.attributes == b.attributes && a.inputs.size() == b.inputs.size() &&
@@ -149,10 +157,11 @@ class Walk {
       return nullptr;
     if (p.is_constant() && !comparable(k.type, p.type)) return nullptr;
     if (p.is_constant() && same_tensor(*k.constant, *p.constant)) {
-      of_[in_padded.index] = {by_extents(k.type.shape(), p.type.shape())};
+      of_[in_padded.index] = {axes_between(k.type.shape(), p.type.shape())};
     } else if (p.is_constant()) {
-      const bool keeps = k.type.shape() != p.type.shape() && begins_with(*p.constant, *k.constant);
-      of_[in_padded.index] = keeps ? Followed{by_extents(k.type.shape(), p.type.shape())} : Followed{};
+      const bool keeps = k.type.shape() != p.type.shape() && begins_with(*p.constant, *k.constant) &&
+                         (beyond_ == Beyond::kAnything || repeats_one_row(*k.constant, *p.constant));
+      of_[in_padded.index] = keeps ? Followed{axes_between(k.type.shape(), p.type.shape())} : Followed{};
     } else if (!p.producer.valid()) {
       const auto place = [](const Graph& graph, ValueId id) {
         return std::find(graph.inputs().begin(), graph.inputs().end(), id) - graph.inputs().begin();
@@ -164,7 +173,7 @@ class Walk {
 
   Status follow(uint32_t index) {
     const Node &a = kept_.nodes()[index], &b = padded_.nodes()[index];
-    RuleContext context{kept_, padded_, a, b, {}};
+    RuleContext context{kept_, padded_, a, b, {}, beyond_};
     for (std::size_t i = 0; i < b.inputs.size(); ++i) {
       if (a.inputs[i].valid() != b.inputs[i].valid())
         return stopped(b, "has another input for the padded extents");
@@ -204,13 +213,21 @@ class Walk {
 
   const Graph& kept_;
   const Graph& padded_;
+  const Beyond beyond_;
   std::vector<Followed> of_;  // of each value of padded_
 };
 
 }  // namespace
 
-Result<std::vector<PaddedAxes>> follow_padding(const Graph& kept, const Graph& padded) {
-  return Walk(kept, padded).run();
+Result<std::vector<PaddedAxes>> follow_padding(const Graph& kept, const Graph& padded, Beyond beyond) {
+  return Walk(kept, padded, beyond).run();
+}
+
+PaddedAxes axes_between(const Shape& kept, const Shape& padded) {
+  PaddedAxes axes;
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    axes.axes.push_back(padding::normalised({{kept[i], padded[i]}}));
+  return axes;
 }
 
 Result<Tensor> pad_by_repeating(const Tensor& tensor, const Shape& shape) {
@@ -248,6 +265,46 @@ Result<Tensor> cut_padding(const Tensor& output, const PaddedAxes& axes) {
   copy_box(static_cast<const std::byte*>(output.data()), from, static_cast<std::byte*>(cut.data()), box, box,
            dtype_size(output.dtype()));
   return cut;
+}
+
+Result<Tensor> spread_rows(const Tensor& tensor, const PaddedAxes& axes, std::span<const int64_t> rows) {
+  Shape from, result, places;
+  std::vector<bool> by_rows;
+  for (const AxisParts& parts : axes.axes) {
+    int64_t extent = 1;
+    for (const AxisPart& part : parts) {
+      from.push_back(part.kept);
+      places.push_back(part.padded);
+      by_rows.push_back(part.longer());
+      extent *= part.padded;
+      const bool fits =
+          part.padded == static_cast<int64_t>(rows.size()) &&
+          std::all_of(rows.begin(), rows.end(), [&](int64_t row) { return row >= 0 && row < part.kept; });
+      if (part.longer() && !fits) return invalid("an axis is not of the rows that are spread");
+    }
+    result.push_back(extent);
+  }
+  if (tensor.dtype() == DType::kString || from.size() > kMostRank || product(from) != tensor.size())
+    return invalid(
+        fmt::format("rows of {}{} cannot be spread", dtype_name(tensor.dtype()), shape_text(tensor.shape())));
+  HONE_ASSIGN(Tensor spread, Tensor::try_make(tensor.dtype(), result));
+  // What lies behind the last axis of rows is moved at once.
+  std::size_t outer = by_rows.size();
+  while (outer > 0 && !by_rows[outer - 1]) --outer;
+  const std::size_t run =
+      static_cast<std::size_t>(product(std::span(from).subspan(outer))) * dtype_size(tensor.dtype());
+  const auto* data = static_cast<const std::byte*>(tensor.data());
+  auto* to = static_cast<std::byte*>(spread.data());
+  const int64_t runs = product(std::span(places).first(outer));
+  for (int64_t i = 0; i < runs; ++i, to += run) {
+    int64_t rest = i, source = 0, stride = 1;
+    for (std::size_t part = outer; part-- > 0; rest /= places[part], stride *= from[part]) {
+      const int64_t place = rest % places[part];
+      source += stride * (by_rows[part] ? rows[static_cast<std::size_t>(place)] : place);
+    }
+    std::memcpy(to, data + static_cast<std::size_t>(source) * run, run);
+  }
+  return spread;
 }
 
 }  // namespace hone::graph

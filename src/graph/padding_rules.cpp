@@ -212,6 +212,7 @@ Axes attention(const RuleContext& at) {
   if (at.longer(1, static_cast<int64_t>(length)) || at.longer(2, static_cast<int64_t>(length))) {
     const bool causal = at.in_padded.attributes.integer("is_causal", 0) != 0;
     if (!causal || k[length] != q[length] || v[length] != q[length]) return along();
+    if (at.beyond == Beyond::kRowsOfTheData) return unsupported("looks back along an axis of rows");
   }
   if (at.has(3)) {  // aligned at the last axis with [batch, heads, queries, keys]
     const AxisParts heads =

@@ -24,6 +24,7 @@ struct RuleContext {
   const Node& in_kept;
   const Node& in_padded;
   std::vector<const Followed*> inputs;  // null where absent
+  Beyond beyond = Beyond::kAnything;
 
   bool has(std::size_t i) const { return i < inputs.size() && inputs[i] != nullptr; }
   const PaddedAxes& axes(std::size_t i) const { return *inputs[i]->axes; }  // of one that has them

@@ -21,12 +21,12 @@ Result<Graph> with_extents(std::string text, int64_t n, int64_t s) {
   return parse(text);
 }
 
-Result<std::vector<PaddedAxes>> followed(const std::string& body) {
+Result<std::vector<PaddedAxes>> followed(const std::string& body, Beyond beyond = Beyond::kAnything) {
   const std::string text = "graph \"g\" " + body;
   const auto kept = with_extents(text, 3, 5), padded = with_extents(text, 8, 7);
   if (!kept.ok()) return kept.error();
   if (!padded.ok()) return padded.error();
-  return follow_padding(*kept, *padded);
+  return follow_padding(*kept, *padded, beyond);
 }
 
 std::string axes_text(const PaddedAxes& axes) {
@@ -198,6 +198,54 @@ TEST(PaddedData, AreCutOutOfJoinedAxes) {
   ASSERT_TRUE(cut.ok()) << cut.error().message;
   EXPECT_EQ(cut->shape(), (Shape{2, 2}));
   EXPECT_EQ(cut->to_doubles(), (std::vector<double>{0, 1, 2, 3}));
+}
+
+// Rows of a batch that stand there over again.
+TEST(RowsOfTheData, MayStandAtAnyPlaceWhereNothingKnowsItsPlace) {
+  const auto axes = [](const std::string& body) { return followed(body, Beyond::kRowsOfTheData); };
+  EXPECT_TRUE(axes("(%x: f32[N,4]) { %y: f32[N,4] = Softmax(%x) {axis = 1} \"s\" return %y }").ok());
+  EXPECT_FALSE(axes("(%x: f32[N,4]) { %y: f32[N,4] = Softmax(%x) {axis = 0} \"s\" return %y }").ok());
+  EXPECT_FALSE(axes("(%x: f32[N,4]) { %y: f32[1,1] = ReduceMean(%x) \"m\" return %y }").ok());
+  const auto causal = axes(attention(" {is_causal = 1}"));
+  ASSERT_FALSE(causal.ok()) << "padding behind the data is harmless, rows over again are not";
+  EXPECT_EQ(causal.error().message, "node 'a' (Attention) looks back along an axis of rows");
+}
+
+TEST(RowsOfTheData, TakeConstantsOfOneRowOverAndOverAlone) {
+  const auto graph = [](const char* extent, const char* constant) {
+    return *parse(std::string("graph \"g\" (%x: f32[") + extent + "]) { %c: f32[" + extent +
+                  "] = constant dense(" + constant + ") %y: f32[" + extent +
+                  "] = Add(%x, %c) \"a\" return %y }");
+  };
+  const auto ok = [&](const char* few, const char* all) {
+    return follow_padding(graph("2", few), graph("4", all), Beyond::kRowsOfTheData).ok();
+  };
+  EXPECT_TRUE(ok("7, 7", "7, 7, 7, 7"));
+  EXPECT_FALSE(ok("1, 2", "1, 2, 3, 4")) << "a place has a number of its own";
+  EXPECT_FALSE(ok("1, 2", "1, 2, 1, 2")) << "which row stands where is not known";
+}
+
+TEST(RowsOfTheData, AreSpreadOverAxesOfTheBatch) {
+  const Tensor data = counted({2, 3});
+  const std::vector<int64_t> rows = {0, 1, 1, 0, 1};
+  const auto batch = spread_rows(data, axes_between({2, 3}, {5, 3}), rows);
+  ASSERT_TRUE(batch.ok()) << batch.error().message;
+  EXPECT_EQ(batch->shape(), (Shape{5, 3}));
+  EXPECT_EQ(batch->to_doubles(), (std::vector<double>{0, 1, 2, 3, 4, 5, 3, 4, 5, 0, 1, 2, 3, 4, 5}));
+  const auto inner = spread_rows(counted({2, 2, 2}), axes_between({2, 2, 2}, {2, 5, 2}), rows);
+  ASSERT_TRUE(inner.ok()) << inner.error().message;
+  EXPECT_EQ(inner->to_doubles(),
+            (std::vector<double>{0, 1, 2, 3, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7, 6, 7, 4, 5, 6, 7}));
+  // Rows and something else in one axis, as [batch · heads].
+  const auto joined = spread_rows(counted({4}), {{{{2, 5}, {2, 2}}}}, rows);
+  ASSERT_TRUE(joined.ok()) << joined.error().message;
+  EXPECT_EQ(joined->to_doubles(), (std::vector<double>{0, 1, 2, 3, 2, 3, 0, 1, 2, 3}));
+  EXPECT_TRUE(same_tensor(*cut_padding(*inner, axes_between({2, 2, 2}, {2, 5, 2})), counted({2, 2, 2})));
+  EXPECT_TRUE(same_tensor(*spread_rows(data, axes_between({2, 3}, {2, 3}), rows), data)) << "of no batch";
+  EXPECT_FALSE(spread_rows(data, axes_between({2, 3}, {6, 3}), rows).ok()) << "five rows, six places";
+  EXPECT_FALSE(spread_rows(data, axes_between({1, 3}, {5, 3}), rows).ok()) << "not of these extents";
+  const std::vector<int64_t> beyond = {0, 1, 2, 0, 1};
+  EXPECT_FALSE(spread_rows(data, axes_between({2, 3}, {5, 3}), beyond).ok()) << "there is no third row";
 }
 
 }  // namespace

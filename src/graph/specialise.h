@@ -22,4 +22,9 @@ struct InputFact {
 // are.
 Result<Graph> specialise(const Graph& graph, std::span<const InputFact> facts);
 
+// The graph for inputs of other types than it was made for, one for each: another batch. All types that follow are
+// inferred from these alone, and may be less known than they were. What the old extents went into, constants and bodies of
+// nodes, stays as it is, so that the result may be no valid graph: an error where inference says so.
+Result<Graph> retyped(const Graph& graph, std::span<const TensorType> inputs);
+
 }  // namespace hone::graph

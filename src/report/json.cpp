@@ -167,6 +167,14 @@ Json numerics(const std::vector<analyze::NumericCheck>& rows) {
   return list;
 }
 
+Json reference_rows(const analyze::ReferenceRows& of) {
+  if (of.batch == 0) return {};
+  return {{"batch", of.batch},
+          {"rows", of.rows},
+          {"all_rows_given", of.all_given},
+          {"why_all", of.why_all.empty() ? Json() : Json(of.why_all)}};
+}
+
 Json curves(const std::vector<analyze::LearningCurve>& all) {
   Json list = Json::array();
   for (const analyze::LearningCurve& curve : all)
@@ -213,6 +221,7 @@ std::string lab_json(const analyze::LabReport& report) {
                {"result", whole ? result_json(report) : Json()},
                {"interrupted", whole ? Json() : Json(report.interrupted)},
                {"numerics", numerics(report.numerics)},
+               {"reference_rows", reference_rows(report.reference_rows)},
                {"curves", curves(report.curves)},
                {"model_info", model_info(report.model)},
                {"environment", environment_json(report.environment)},

@@ -52,6 +52,26 @@ TEST(LabJson, KeepsTheContractOfSchemaOne) {
   EXPECT_GT(json["result"]["speedup"]["median"], 1);
 }
 
+TEST(LabForms, SayOnWhichRowsOfALargeBatchNumbersWereComputed) {
+  analyze::LabReport report = fabricate::resnet_report();
+  EXPECT_TRUE(Json::parse(lab_json(report))["reference_rows"].is_null());
+  EXPECT_EQ(reference_rows_text(report), "");
+  report.reference_rows = {.batch = 256, .rows = 2, .all_given = false, .why_all = ""};
+  EXPECT_EQ(Json::parse(lab_json(report))["reference_rows"],
+            (Json{{"batch", 256}, {"rows", 2}, {"all_rows_given", false}, {"why_all", nullptr}}));
+  const std::string sentence = "The batch of 256 holds these over again in scattered order";
+  EXPECT_NE(reference_rows_text(report).find(sentence), std::string::npos) << reference_rows_text(report);
+  EXPECT_NE(lab_markdown(report).find(sentence), std::string::npos);
+  EXPECT_NE(lab_html(report).find(sentence), std::string::npos);
+  EXPECT_NE(lab_terminal(report, {.width = 400}).find(sentence), std::string::npos);
+  report.reference_rows.all_given = true;
+  EXPECT_NE(reference_rows_text(report).find("all 256 rows that were given are compared"), std::string::npos);
+  report.reference_rows = {
+      .batch = 8, .rows = 8, .why_all = "node 'bn' (BatchNormalization) takes statistics"};
+  EXPECT_NE(reference_rows_text(report).find("whole batch of 8, which takes it long"), std::string::npos);
+  EXPECT_NE(reference_rows_text(report).find("node 'bn'"), std::string::npos);
+}
+
 // What hone train does with the recipe comes first; what passes win, of which it makes most by itself, second.
 TEST(LabOfARecipe, SaysFirstWhatHoneTrainGains) {
   analyze::LabReport report = fabricate::resnet_report();

@@ -89,7 +89,8 @@ std::string numerics(const analyze::LabReport& report) {
   for (const analyze::NumericCheck& check : report.numerics)
     rows.push_back({code(check.output), check.passed ? "agrees" : "**differs**",
                     error_text(check.max_rel_err), error_text(check.limit)});
-  return table({"output", "", "relative error", "limit"}, 2, rows);
+  const std::string of = reference_rows_text(report);
+  return table({"output", "", "relative error", "limit"}, 2, rows) + (of.empty() ? "" : plain(of) + "\n\n");
 }
 
 std::string names(const std::vector<std::string>& list) {

@@ -87,6 +87,29 @@ std::string largest_error_text(const analyze::LabReport& report) {
   return fmt::format("{} (limit {})", error, error_text(nearest->limit));
 }
 
+std::string reference_rows_text(const analyze::LabReport& report) {
+  const analyze::ReferenceRows& of = report.reference_rows;
+  if (of.batch == 0) return "";
+  const bool precision = std::any_of(report.passes.begin(), report.passes.end(),
+                                     [](const analyze::PassRow& pass) { return !pass.precision.empty(); });
+  if (!of.why_all.empty())
+    return fmt::format(
+        "Numbers: the reference computed the whole batch of {}, which takes it long. Its rows could not be "
+        "shown to be independent of each other: {}.",
+        of.batch, shortened(clean_utf8(of.why_all), 240));
+  if (of.all_given)
+    return fmt::format("Numbers: all {} rows that were given are compared with the reference{}.", of.batch,
+                       precision
+                           ? fmt::format("; what narrow types cost was measured on the first {}", of.rows)
+                           : std::string());
+  return fmt::format(
+      "Numbers: the reference computed {0} rows. The batch of {1} holds these over again in scattered order, "
+      "and all {1} that the plans give are compared{2}. Give inputs, to have as many rows of your own "
+      "compared.",
+      of.rows, of.batch,
+      precision ? fmt::format("; what narrow types cost was measured on the {}", of.rows) : std::string());
+}
+
 analyze::Estimate step_before(const analyze::LabReport& report) {
   return has_paired_steps(report) ? report.result.paired_before_ms : report.baseline.step.ms;
 }

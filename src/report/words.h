@@ -29,6 +29,8 @@ bool has_result(const analyze::LabReport& report);
 
 // "largest relative error 3.2e-02 (limit 1.3e-01)": of the output that comes nearest to its limit.
 std::string largest_error_text(const analyze::LabReport& report);
+// On which rows of the batch numbers were computed, where the batch is large: a sentence or two; else empty.
+std::string reference_rows_text(const analyze::LabReport& report);
 
 // A step before and after, in milliseconds. Where there are paired runs: the step before as those took it, and
 // that divided by their speed-up, with its interval; so the two times and the speed-up never contradict each

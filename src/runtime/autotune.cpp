@@ -150,6 +150,12 @@ bool Tuner::make_ahead(const Graph& graph, std::span<const Node* const> nodes,
   return ahead_.make(wanted, go_on);
 }
 
+Tuner::Ahead Tuner::prepare(const Graph& graph, std::span<const Node* const> nodes) {
+  if (provider_.compiles() && nodes.size() > 0)
+    (void)make_ahead(graph, nodes, [this](std::size_t, std::size_t) { return options_.may_go_on(); });
+  return Ahead(ahead_);
+}
+
 Result<std::unique_ptr<Kernel>> Tuner::make(const Candidate& candidate, const Node& node) {
   if (auto made = ahead_.take(node, candidate.name)) return made;
   return candidate.make();

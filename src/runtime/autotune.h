@@ -58,6 +58,19 @@ class Tuner {
   // as MadeAhead::make() is.
   bool make_ahead(const graph::Graph& graph, std::span<const graph::Node* const> nodes,
                   const std::function<bool(std::size_t made, std::size_t of)>& go_on);
+  // The same for nodes that seconds() is asked about next, where kernels are compiled: one after another, a hundred texts take
+  // a compiler half a minute. What of it nobody has asked for is dropped with the result, before the graph goes.
+  class Ahead {
+   public:
+    explicit Ahead(MadeAhead& made) : made_(made) {}
+    ~Ahead() { made_.drop(); }
+    Ahead(const Ahead&) = delete;
+    Ahead& operator=(const Ahead&) = delete;
+
+   private:
+    MadeAhead& made_;
+  };
+  [[nodiscard]] Ahead prepare(const graph::Graph& graph, std::span<const graph::Node* const> nodes);
   // The kernel for `node`. Candidates that cannot be made are passed over; an error if none can be.
   Result<Chosen> choose(const graph::Graph& graph, const graph::Node& node);
   // Seconds of one run of the node's fastest kernel, remembered or measured now; an error if it has none.

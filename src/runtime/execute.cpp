@@ -35,6 +35,7 @@ Result<Execution> execute(const graph::Graph& graph, const Provider& provider, s
   execution.planned = std::none_of(plan->steps().begin(), plan->steps().end(),
                                    [](const PlanStep& step) { return step.on_host; });
   execution.how = describe(*plan, provider);
+  execution.memory = plan->memory();
   return execution;
 }
 

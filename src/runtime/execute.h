@@ -17,6 +17,7 @@ struct Execution {
   std::vector<Tensor> outputs;
   bool planned = false;  // throughout: no step ran on the host
   std::string how;       // what describe() says
+  PlanMemory memory;     // of the plan
 };
 
 // Extents that the graph leaves open are those of `inputs`.

@@ -27,6 +27,8 @@ class MadeAhead {
             const std::function<bool(std::size_t made, std::size_t of)>& go_on = {});
   // Null: not made, or taken already.
   std::unique_ptr<Kernel> take(const graph::Node& node, const std::string& candidate);
+  // What was made and nobody took.
+  void drop() { made_.clear(); }
 
  private:
   std::map<std::pair<const graph::Node*, std::string>, std::unique_ptr<Kernel>> made_;

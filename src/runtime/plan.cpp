@@ -254,6 +254,14 @@ PlanMemory Plan::State::memory() const {
   memory.weights_bytes = weights_bytes;
   memory.constants_bytes = constants_bytes;
   memory.host_bytes = host_arena.placement.arena_bytes;
+  const auto bytes_of = [&](const std::vector<ValueId>& values) {
+    std::size_t bytes = 0;
+    for (const ValueId value : values)
+      if (graph::has_place(graph.type(value))) bytes += graph.type(value).storage_bytes();
+    return bytes;
+  };
+  memory.input_bytes = bytes_of(graph.inputs());
+  memory.output_bytes = bytes_of(graph.outputs());
   for (const graph::StatePair& pair : graph.states())
     memory.state_bytes += graph.type(graph.state_input(pair)).storage_bytes();
   for (const graph::StatePair& pair : moves.copied)

@@ -89,6 +89,8 @@ struct PlanMemory {
   std::size_t arena_lower_bound = 0;
   std::size_t weights_bytes = 0;     // constants that kernels read, and what they packed
   std::size_t constants_bytes = 0;   // that constants take as copies, on a device with memory of its own
+  std::size_t input_bytes = 0;       // of the arenas: the graph's inputs
+  std::size_t output_bytes = 0;      // and its outputs, where they lie beside all else
   std::size_t host_bytes = 0;        // values that the graph keeps in the host's memory
   std::size_t state_bytes = 0;       // of the arenas: what lives from run to run
   std::size_t state_copy_bytes = 0;  // copied when a run ends: states that could not be updated in place

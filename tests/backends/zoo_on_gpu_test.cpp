@@ -1,5 +1,7 @@
 // The models of the zoo on the CUDA provider, without a GPU: which operators it has kernels for, and a whole model by
 // kernels that the host runs thread by thread.
+#include <algorithm>
+#include <memory>
 #include <set>
 
 #include "cuda/testing/described_gpus.h"
@@ -8,11 +10,14 @@
 #include <gtest/gtest.h>
 
 #include "graph/group_kind.h"
+#include "lab/experiment/target.h"
 #include "lab/prepared.h"
 #include "model/zoo/zoo.h"
+#include "passes/pipeline.h"
 #include "runtime/interpreter.h"
 #include "runtime/plan.h"
 #include "runtime/testing/providers.h"
+#include "runtime/timing_cache.h"
 
 namespace hone {
 namespace {
@@ -40,27 +45,78 @@ TEST_P(ZooOnGpu, NeedsNoReference) {
   EXPECT_THAT(without, IsEmpty());
 }
 
-// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: it judges what we make of each
-// convolution, without a GPU.
-TEST_P(ZooOnGpu, HasKernelsOfNvidiasForItsConvolutions) {
+// Null where NVIDIA's cuDNN is not installed.
+std::unique_ptr<const runtime::CudaProvider> provider_with_nvidias_cudnn() {
   const auto cudnn = cuda::testing::real_cudnn_for(cuda::testing::kH100);
-  if (cudnn == nullptr) return;
+  if (cudnn == nullptr) return nullptr;
   const cuda::ContextPointer context = cuda::testing::fake_context();
   runtime::cuda_kernels::GpuKernels kernels{.device = std::make_shared<runtime::CudaDevice>(context),
                                             .cache = cuda::testing::kernels_of_the_host(),
                                             .products = cuda::testing::fake_products(context)};
   kernels.cudnn = std::make_shared<runtime::JudgedGraphs>(cudnn);
-  const runtime::CudaProvider provider(std::move(kernels));
-  const auto optimised = lab::optimise(*model::build_zoo_model(GetParam(), {.batch = 1}), provider, {});
+  return std::make_unique<const runtime::CudaProvider>(std::move(kernels));
+}
+
+// The same by NVIDIA's cuDNN, where it is installed, for an H100 that is described to it: it judges what we make of each
+// convolution, without a GPU.
+TEST_P(ZooOnGpu, HasKernelsOfNvidiasForItsConvolutions) {
+  const auto provider = provider_with_nvidias_cudnn();
+  if (provider == nullptr) return;
+  const auto optimised = lab::optimise(*model::build_zoo_model(GetParam(), {.batch = 1}), *provider, {});
   ASSERT_TRUE(optimised.ok()) << optimised.error().message;
   int fused = 0;
   for (const graph::Node& node : optimised->nodes()) {
     const bool group = graph::is_group(node, graph::GroupKind::kConvolution);
     fused += group ? 1 : 0;
     const bool convolves = group || node.op == "Conv" || node.op == "ConvTranspose";
-    EXPECT_TRUE(!convolves || provider.runs(*optimised, node)) << node.name;
+    EXPECT_TRUE(!convolves || provider->runs(*optimised, node)) << node.name;
   }
   EXPECT_GE(fused, std::string(GetParam()) == "resnet50" ? 40 : 0);
+}
+
+struct ChosenAmong {
+  std::size_t nodes = 0, timed = 0, own = 0;  // equal nodes count once
+  std::size_t most = 0;                       // of one node
+};
+
+ChosenAmong chosen_among(const graph::Graph& graph, const runtime::Provider& provider) {
+  ChosenAmong found;
+  std::set<std::string> signatures;
+  for (const graph::Node& node : graph.nodes()) {
+    if (!signatures.insert(runtime::node_signature(graph, node)).second) continue;
+    const auto candidates = provider.candidates(graph, node, runtime::Share::kDevice);
+    if (!candidates.ok()) continue;
+    ++found.nodes;
+    found.most = std::max(found.most, candidates->size());
+    found.timed += candidates->size() > 1 ? candidates->size() : 0;
+    found.own += static_cast<std::size_t>(
+        std::count_if(candidates->begin(), candidates->end(), [](const runtime::Candidate& candidate) {
+          return !candidate.reference && candidate.name.starts_with("hone");
+        }));
+  }
+  return found;
+}
+
+// What choosing kernels has to make and time, before and after the passes. A model of many shapes (mobilenet_v2: convolutions of
+// each channel alone in ten of them) must not take a multiple of the others.
+TEST_P(ZooOnGpu, IsChosenAmongABoundedNumberOfKernels) {
+  const auto provider = provider_with_nvidias_cudnn();
+  if (provider == nullptr) return;
+  const passes::PassContext context{runtime::interpret_node, nullptr, lab::pass_target(*provider)};
+  passes::PipelineOptions fold;
+  fold.only = {"fold_constants"};
+  const auto given = passes::run_pipeline(*model::build_zoo_model(GetParam(), {.batch = 1}), context, fold);
+  ASSERT_TRUE(given.ok()) << given.error().message;
+  const auto optimised = lab::optimise(given->graph, *provider, {});
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  for (const graph::Graph* graph : {&given->graph, &*optimised}) {
+    const ChosenAmong found = chosen_among(*graph, *provider);
+    SCOPED_TRACE(
+        fmt::format("{} nodes, {} kernels timed, {} of our own", found.nodes, found.timed, found.own));
+    EXPECT_LE(found.most, 18U);  // cuDNN's engines, our own, the reference
+    EXPECT_LE(found.timed, 360U);
+    EXPECT_LE(found.own, 60U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ZooOnGpu,

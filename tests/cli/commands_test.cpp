@@ -364,10 +364,37 @@ TEST_F(Commands, OptimizeRunsOnlyWhatItIsTold) {
   EXPECT_NE(hone({"optimize", "--list"}).out.find("fold_batch_norm"), std::string::npos);
 }
 
+// What a plan takes: inputs and outputs are of the arena.
+void expect_memory(const json& memory) {
+  for (const char* name : {"total_bytes", "weights_bytes", "arena_bytes", "input_bytes", "output_bytes",
+                           "host_bytes", "plans", "process_peak_bytes"})
+    ASSERT_TRUE(memory.contains(name) && memory[name].is_number_integer()) << name << " " << memory;
+  EXPECT_EQ(memory["total_bytes"].get<int64_t>(), memory["weights_bytes"].get<int64_t>() +
+                                                      memory["arena_bytes"].get<int64_t>() +
+                                                      memory["host_bytes"].get<int64_t>());
+  EXPECT_GT(memory["weights_bytes"], 0);
+  EXPECT_GT(memory["input_bytes"], 0);
+  EXPECT_GT(memory["output_bytes"], 0);
+  EXPECT_GE(memory["arena_bytes"].get<int64_t>(), memory["input_bytes"].get<int64_t>());
+  EXPECT_GT(memory["process_peak_bytes"], memory["total_bytes"]);
+  EXPECT_FALSE(memory.contains("device_peak_bytes")) << "the CPU has no memory of its own";
+}
+
+TEST_F(Commands, RunSaysWhatItsPlanTakes) {
+  write_f32_npy(folder / "x.npy", {1, 3, 8, 8}, 1);
+  const std::string input = "x=" + (folder / "x.npy").string(), out = (folder / "o").string();
+  const std::vector<std::string> line = {"run", model, "--input", input, "--out", out};
+  expect_memory(json_of(line)["memory"]);
+  const ProgramResult result = hone(line);
+  EXPECT_NE(result.out.find("\nmemory: "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("(with inputs of 768 B"), std::string::npos) << result.out;
+}
+
 TEST_F(Commands, BenchKeepsItsContract) {
   const json bench = json_of({"bench", model, "--batch", "2", "--budget", "0.2", "--threads", "1"});
   expect_fields(bench, {"schema", "model", "device", "threads", "batch", "latency_ms", "throughput_per_s",
-                        "runs", "against"});
+                        "runs", "memory", "against"});
+  expect_memory(bench["memory"]);
   expect_fields(bench["latency_ms"], {"p50", "p90", "p99", "mean"});
   EXPECT_EQ(bench["batch"], 2);
   EXPECT_EQ(bench["threads"], 1);
@@ -375,6 +402,7 @@ TEST_F(Commands, BenchKeepsItsContract) {
   const json two = json_of({"bench", model, "--concurrency", "2", "--budget", "0.2", "--threads", "2"});
   EXPECT_EQ(two["concurrency"], 2);
   EXPECT_EQ(two["threads"], 1);
+  EXPECT_EQ(two["memory"]["plans"], 2);
 }
 
 TEST_F(Commands, NamesThatTheModelDoesNotHaveAreWrongOnTheLine) {
@@ -396,6 +424,7 @@ TEST_F(Commands, BenchSaysWhatItMeasured) {
   EXPECT_NE(result.out.find("with batch = 1 (--bind gives others)"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("input x: "), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("the first extent of the inputs"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("\nmemory: "), std::string::npos) << result.out;
   EXPECT_EQ(result.out.find("e+0"), std::string::npos) << "no exponents";
 }
 

@@ -92,7 +92,10 @@ class Bench {
 
     BenchResult result = begin_result(*plan, *provider, ready.inputs, ready.input_notes);
     if (options_.concurrency > 1) {
+      const runtime::PlanMemory memory = plan->memory();
+      ready.plan.reset();  // those side by side are made anew
       HONE_CHECK(run_together(ready.optimised, *provider, ready.inputs, ready.cache, result));
+      result.memory = memory_use_of(memory, *provider->device(), options_.concurrency);
       return result;
     }
     const double alone = options_.against_ort ? kAloneShare : 1;
@@ -100,6 +103,7 @@ class Bench {
                 measure_latency([&] { return plan->run(); },
                                 latency_options(alone, 0.1, 0.1 + 0.9 * alone, "measuring hone")));
     result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
+    result.memory = memory_use_of(plan->memory(), *provider->device());  // before a peer takes its own
     if (options_.against_ort) {
       hold.reset();  // a peer's threads would inherit this one's core
       HONE_ASSIGN(PeerResult ort, against_ort(*ort_library, *plan, *provider, model, ready.inputs));
@@ -134,11 +138,13 @@ class Bench {
     }
     if (options_.concurrency > 1) {
       HONE_CHECK(measure_at_once(workloads, result));
+      result.memory = memory_use_of(first.memory(), *saved[0].provider->device(), options_.concurrency);
       return result;
     }
     const std::unique_ptr<runtime::Hold> hold = saved[0].provider->hold();
     HONE_ASSIGN(result.latency, measure_latency(workloads[0], latency_options(1, 0.1, 1, "measuring hone")));
     result.throughput_per_s = static_cast<double>(result.batch) * 1e3 / result.latency.mean;
+    result.memory = memory_use_of(first.memory(), *saved[0].provider->device());
     return result;
   }
 

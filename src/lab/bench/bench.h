@@ -15,6 +15,7 @@
 #include "lab/gate/latency.h"
 #include "lab/gate/numeric.h"
 #include "lab/gate/paired.h"
+#include "lab/plan_memory.h"
 #include "lab/where_it_runs.h"
 
 namespace hone::lab {
@@ -59,6 +60,7 @@ struct BenchResult {
   std::optional<double> load_ms;    // of a saved plan: from its file to a plan that can run
   double throughput_per_s = 0;      // items (batch times calls) of all plans together
   std::vector<PeerResult> against;
+  PlanMemoryUse memory;
 };
 
 // `model`: the file that `graph` was read from, for peers. The types of the inputs must be static.

@@ -81,6 +81,7 @@ class ThroughputSweep {
     HONE_ASSIGN(const std::unique_ptr<const Provider> provider,
                 runtime::make_provider(options_.bench.device, {.threads = share}));
     HONE_ASSIGN(const graph::Graph optimised, optimise(graph, *provider, options_.bench.disabled_passes));
+    provider->device()->restart_peak();
     std::vector<std::unique_ptr<Plan>> plans;
     const auto choose = [&](std::size_t done, std::size_t total, const std::string& node) {
       return say(what + ": " + choosing(done, total, node)).ok();
@@ -104,6 +105,7 @@ class ThroughputSweep {
     }
     HONE_ASSIGN(point.compute, measure_calls(compute, batch, what, 0));
     HONE_ASSIGN(point.with_copies, measure_calls(with_copies, batch, what + ", with copies", 0.5));
+    point.memory = memory_use_of(plans.front()->memory(), *provider->device(), concurrency);
     result_.points.push_back(std::move(point));
     return {};
   }

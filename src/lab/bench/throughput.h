@@ -28,6 +28,7 @@ struct ThroughputPoint {
   int threads = 1;              // of each plan
   ThroughputCalls compute;      // inputs lie in the device's memory already, outputs stay there
   ThroughputCalls with_copies;  // inputs come from the host's, outputs go there
+  PlanMemoryUse memory;         // of its plans
 };
 
 struct Throughput {

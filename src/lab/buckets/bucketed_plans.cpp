@@ -300,6 +300,7 @@ Result<BucketRun> BucketedPlans::run(std::span<const Tensor> inputs) {
     }
     HONE_ASSIGN(run.outputs,
                 bucket->plan->run(decision->outputs.empty() ? inputs : std::span<const Tensor>(padded)));
+    run.memory = bucket->plan->memory();
     const std::lock_guard all(mutex_);
     ++bucket->runs;
   }

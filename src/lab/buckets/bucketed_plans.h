@@ -65,6 +65,7 @@ struct Served {
 struct BucketRun {
   std::vector<Tensor> outputs;
   Served served;
+  runtime::PlanMemory memory = {};  // of the plan that ran
 };
 
 // Thread-safe: any number of threads may call everything at once. Runs of one bucket wait for each other, as a plan runs

@@ -35,10 +35,17 @@ Result<BucketBench> bench_buckets(const graph::Graph& open, const graph::Graph& 
       return {};
     };
   };
-  BucketBench result{
-      std::string(provider->name()), provider->threads(), batch_of(inputs.tensors), inputs.notes, {}, {}, {}};
+  BucketBench result{std::string(provider->name()),
+                     provider->threads(),
+                     batch_of(inputs.tensors),
+                     inputs.notes,
+                     {},
+                     {},
+                     {},
+                     {}};
   HONE_ASSIGN(BucketRun first, plans->run(inputs.tensors));
   result.served = std::move(first.served);
+  result.memory = memory_use_of(first.memory, *provider->device());
   const bool padded = result.served.padding() > 0;
   if (padded) HONE_CHECK(call(*exact)());
   (void)cache.save();  // a convenience: the next run measures again if it could not be written

@@ -12,6 +12,7 @@
 #include "lab/buckets/bucketed_plans.h"
 #include "lab/gate/latency.h"
 #include "lab/gate/paired.h"
+#include "lab/plan_memory.h"
 
 namespace hone::lab {
 
@@ -25,6 +26,7 @@ struct BucketBench {
   // Where something was padded: A is a plan of exactly the data's extents, with its copies; a ratio below 1 says that
   // padding costs time.
   std::optional<PairedResult> against_exact;
+  PlanMemoryUse memory;  // of the bucket's plan, before the exact one is run
 };
 
 // `open`: the model with its symbols; `bound`: the same at the data's extents, which says what inputs are made up.

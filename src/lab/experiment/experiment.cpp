@@ -19,6 +19,7 @@
 #include "lab/experiment/reference_judge.h"
 #include "lab/experiment/target.h"
 #include "lab/experiment/trials.h"
+#include "lab/precision/batch_sample.h"
 #include "lab/precision/choose_precision.h"
 #include "lab/prepared.h"
 #include "lab/where_it_runs.h"
@@ -66,8 +67,7 @@ class Runner {
     const std::unique_ptr<runtime::Hold> hold = provider_.hold();
     HONE_CHECK(prepare_baseline(graph));
     phases_.enter("reference");
-    HONE_CHECK(say(0.03, judge_.preparing()));
-    HONE_CHECK(judge_.prepare(baseline_graph_, inputs_.tensors));
+    HONE_CHECK(prepare_judge());
     HONE_CHECK(measure_baseline());
     if (const Status improved = improve(); !improved.ok()) {
       if (improved.error().code != ErrorCode::kCancelled) return improved.error();
@@ -114,8 +114,52 @@ class Runner {
     fold.only = {"fold_constants"};
     HONE_ASSIGN(passes::PipelineResult folded, passes::run_pipeline(graph, context_, fold));
     baseline_graph_ = std::move(folded.graph);
-    HONE_ASSIGN(inputs_, make_inputs(baseline_graph_, options_.seed, options_.inputs));
+    take_sample(graph);
+    HONE_CHECK(make_all_inputs());
     return runtime::check_inputs(baseline_graph_, inputs_.tensors);
+  }
+
+  // Rows of the batch that the reference and interpretations are of, where the whole batch would take them long.
+  void take_sample(const Graph& model) {
+    if (!judge_.judges_interpretations() || options_.metric)
+      return;  // the task's metric is of the whole batch
+    const int64_t rows = rows_to_compute(baseline_graph_, options_.most_reference_flops);
+    if (rows == 0) return;
+    analyze::ReferenceRows& said = experiment_.report.reference_rows;
+    said.batch = batch_of(baseline_graph_);
+    auto sample = sample_batch(model, baseline_graph_, rows, context_);
+    if (sample.ok())
+      sample_ = std::move(*sample);
+    else
+      said.why_all = sample.error().message;
+    said.all_given = sample.ok() && !options_.inputs.empty();
+    said.rows = sample.ok() ? rows : said.batch;
+  }
+
+  // What users give is computed as it is; what is made up is made for the sample, whose rows the batch holds over again.
+  Status make_all_inputs() {
+    if (!sample_ || !options_.inputs.empty()) {
+      HONE_ASSIGN(inputs_, make_inputs(baseline_graph_, options_.seed, options_.inputs));
+      if (!sample_) return {};
+      HONE_ASSIGN(sampled_inputs_, BatchSample::first_rows(inputs_.tensors, sample_->inputs));
+      return {};
+    }
+    HONE_ASSIGN(Inputs few, make_inputs(sample_->graph, options_.seed));
+    HONE_ASSIGN(inputs_.tensors, sample_->spread(few.tensors, sample_->inputs));
+    for (std::size_t i = 0; i < few.notes.size(); ++i)
+      inputs_.notes.push_back(sample_->inputs[i].any_longer()
+                                  ? fmt::format("{}; {} rows, over again in the batch of {}", few.notes[i],
+                                                sample_->rows, sample_->batch())
+                                  : few.notes[i]);
+    sampled_inputs_ = std::move(few.tensors);
+    return {};
+  }
+
+  Status prepare_judge() {
+    const bool all_rows = !sample_ || experiment_.report.reference_rows.all_given;
+    HONE_CHECK(say(0.03, judge_.preparing() + (all_rows ? "" : ", of " + sample_->text() + " of the batch")));
+    if (!sample_) return judge_.prepare(baseline_graph_, inputs_.tensors);
+    return judge_.prepare_by_rows(baseline_graph_, inputs_.tensors, *sample_, sampled_inputs_, all_rows);
   }
 
   // Every plan of the experiment times its kernels as in a step of the baseline's size: they share readings.
@@ -299,7 +343,9 @@ class Runner {
     if (!judge_.judges_interpretations()) return KeptInF32();
     if (const auto known = precision_.find(group); known != precision_.end()) return known->second.keep_f32;
     phases_.enter("measuring precision");
-    HONE_CHECK(say(said_.first, fmt::format("measuring what {} costs each operator's numbers", group)));
+    const std::string on_rows = sample_ ? fmt::format(", on {} of the batch", sample_->text()) : "";
+    HONE_CHECK(
+        say(said_.first, fmt::format("measuring what {} costs each operator's numbers{}", group, on_rows)));
     const int64_t start = now_ns();
     const double most_seconds = kPrecisionShare * options_.budget_s;
     PrecisionSearch search;
@@ -318,8 +364,31 @@ class Runner {
     };
     search.more_time = [=] { return static_cast<double>(now_ns() - start) * 1e-9 < most_seconds; };
     search.keep_going = [this] { return keep_going(); };
-    HONE_ASSIGN(precision_[group], choose_precision(graph, inputs_.tensors, search));
+    HONE_ASSIGN(precision_[group], chosen_precision(graph, search));
     return precision_[group].keep_f32;
+  }
+
+  // On the sample; on the whole batch where what passes have made of the graph cannot be interpreted on fewer rows.
+  Result<PrecisionDecision> chosen_precision(const Graph& graph, const PrecisionSearch& search) {
+    if (!sample_) return choose_precision(graph, inputs_.tensors, search);
+    PrecisionSearch on_rows = search;
+    on_rows.lower = [&](const KeptInF32& keep) -> Result<LoweredGraph> {
+      HONE_ASSIGN(LoweredGraph lowered, search.lower(keep));
+      HONE_ASSIGN(lowered.graph, sample_->for_rows(lowered.graph));
+      return lowered;
+    };
+    HONE_ASSIGN(const Graph before, sample_->for_rows(graph));
+    auto decision = choose_precision(before, sampled_inputs_, on_rows);
+    if (decision.ok()) {
+      decision->how += fmt::format("; on {} of the batch", sample_->text());
+      return decision;
+    }
+    if (decision.error().code == ErrorCode::kCancelled) return decision;
+    HONE_CHECK(say(said_.first, "measuring precision on the whole batch: " + decision.error().message));
+    HONE_ASSIGN(PrecisionDecision on_all, choose_precision(graph, inputs_.tensors, search));
+    on_all.how += fmt::format("; on the whole batch, as it could not be measured on {} of it: {}",
+                              sample_->text(), decision.error().message);
+    return on_all;
   }
 
   // By the limits of what is in the plan: those of its lossy passes only where it has any.
@@ -498,6 +567,9 @@ class Runner {
   passes::PassContext context_;
   Graph baseline_graph_;
   Inputs inputs_;
+  std::optional<BatchSample>
+      sample_;  // rows that the reference and interpretations are of; none: the whole batch
+  std::vector<Tensor> sampled_inputs_;                  // of it
   std::vector<std::string> kept_groups_;                // whose passes are in the result
   std::map<std::string, PrecisionDecision> precision_;  // of lossy groups, as they were first tried
   std::unique_ptr<Plan> baseline_plan_;

@@ -15,6 +15,7 @@
 #include "lab/gate/lossy.h"
 #include "lab/gate/paired.h"
 #include "lab/machine.h"
+#include "lab/precision/batch_sample.h"
 #include "runtime/provider.h"
 #include "trace/trace.h"
 
@@ -29,6 +30,7 @@ struct ExperimentOptions {
   bool overlap = true;                   // operators side by side where that is measured to be faster
   uint64_t seed = 1;                     // of those
   int top = 5;
+  double most_reference_flops = kMostReferenceFlops;  // that the reference computes without leaving rows out
   std::string model_path;
   std::string command;                 // as typed, for the report
   std::filesystem::path timing_cache;  // where kernel timings are kept; empty: nowhere

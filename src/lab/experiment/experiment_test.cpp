@@ -120,6 +120,72 @@ TEST(Experiment, SaysWhatEachOperatorLosesInANarrowTypeAndKeepsInF32WhatWouldOve
   EXPECT_TRUE(result->report.result.passed);
 }
 
+// --- large batches ---
+
+constexpr int64_t kBatch = 24;
+
+// `along_batch`: what is given ends in a mean of the whole batch.
+graph::Graph of_a_batch(bool along_batch = false) {
+  graph::GraphBuilder b("batch");
+  const graph::ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{kBatch, 16}));
+  Tensor weights(DType::kF32, {16, 16});
+  for (int64_t i = 0; i < weights.size(); ++i)
+    weights.as<float>()[static_cast<std::size_t>(i)] = 0.05F * static_cast<float>(i * 11 % 17 - 8);
+  graph::ValueId y =
+      b.add("Relu", {b.add("MatMul", {x, b.constant("w", std::move(weights))}, {}, "product")});
+  if (along_batch) y = b.add("ReduceMean", {y}, {{"keepdims", int64_t{1}}}, "mean");
+  b.output(y);
+  return *std::move(b).finish();
+}
+
+Result<Experiment> lab_of_batch(const graph::Graph& graph, const std::map<std::string, Tensor>& inputs = {}) {
+  const runtime::testing::HalfProvider provider(1);
+  ExperimentOptions options;
+  options.budget_s = 0.3;
+  options.lossy = {"fp16"};
+  options.most_reference_flops = 1;
+  options.inputs = inputs;
+  return run_experiment(graph, provider, describe_machine(), low_roofs(1), options);
+}
+
+TEST(Experiment, ComputesTheReferenceOfALargeBatchOnAFewRowsAndSaysSo) {
+  const auto result = lab_of_batch(of_a_batch());
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const analyze::LabReport& report = result->report;
+  EXPECT_EQ(report.reference_rows.batch, kBatch);
+  EXPECT_EQ(report.reference_rows.rows, 2);
+  EXPECT_FALSE(report.reference_rows.all_given);
+  EXPECT_EQ(report.reference_rows.why_all, "");
+  EXPECT_TRUE(report.result.passed);
+  EXPECT_EQ(report.reproduce.notes[0],
+            "x: standard normal values, seed 1; 2 rows, over again in the batch of 24");
+  const analyze::PassRow& fp16 = row_of(report, "fp16");
+  EXPECT_NE(fp16.reason.find("; on 2 of 24 rows of the batch"), std::string::npos) << fp16.reason;
+  ASSERT_FALSE(fp16.precision.empty());
+  EXPECT_TRUE(fp16.precision[0].rel_err.has_value());
+}
+
+TEST(Experiment, ComputesAllRowsThatAreGiven) {
+  Tensor x(DType::kF32, {kBatch, 16});
+  for (int64_t i = 0; i < x.size(); ++i)
+    x.as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 23) - 11;
+  const auto result = lab_of_batch(of_a_batch(), {{"x", x}});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(result->report.reference_rows.all_given);
+  EXPECT_EQ(result->report.reference_rows.rows, 2) << "what fp16 costs is of the first two";
+  EXPECT_TRUE(result->report.result.passed);
+  EXPECT_EQ(result->report.reproduce.notes[0], "x: given");
+}
+
+TEST(Experiment, ComputesTheWholeBatchWhereItsRowsDependOnEachOther) {
+  const auto result = lab_of_batch(of_a_batch(true));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->report.reference_rows.rows, kBatch);
+  EXPECT_NE(result->report.reference_rows.why_all.find("node 'mean' (ReduceMean)"), std::string::npos)
+      << result->report.reference_rows.why_all;
+  EXPECT_TRUE(result->report.result.passed);
+}
+
 // bf16 on CPUs with matrix tiles is another matter.
 TEST(Experiment, OnTheCpuF16IsNoFasterAndTheReportSaysSo) {
   const Machine machine = describe_machine();

@@ -98,6 +98,9 @@ std::unordered_map<std::string, double> PriceList::time_alone(const graph::Graph
     }
   }
   const auto before = drift(classes);
+  std::vector<const graph::Node*> timed;
+  for (const auto& [signature, node] : unknown) timed.push_back(node);
+  const auto ahead = tuner_.prepare(graph, timed);
   for (const auto& [signature, node] : unknown) (void)tuner_.seconds(graph, *node);  // some cannot run
   for (const auto& [signature, node] : unknown) tuner_.look_again(graph, *node);
   const auto after = drift(classes);

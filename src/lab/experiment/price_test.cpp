@@ -1,13 +1,16 @@
 #include "lab/experiment/price.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "core/clock.h"
 #include "graph/builder.h"
 #include "lab/experiment/profile.h"
+#include "runtime/cpu/cpu_provider.h"
 #include "runtime/host_device.h"
 #include "runtime/testing/providers.h"
 #include "runtime/testing/told_timer.h"
@@ -184,6 +187,51 @@ TEST_F(Prices, AReadingFarAboveTheProfileIsForgottenAndNamed) {
   EXPECT_EQ(contradictions[0].node, exp.name);
   EXPECT_DOUBLE_EQ(contradictions[0].alone, 1.0);
   EXPECT_FALSE(remembers.remembered(graph, exp));
+}
+
+// A provider whose kernels are compiled, and which counts how many are at once. Each waits for another.
+class CompilingProvider : public runtime::CpuProvider {
+ public:
+  explicit CompilingProvider(int threads) : CpuProvider(threads) {}
+  bool compiles() const override { return true; }
+  Result<std::vector<runtime::Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
+                                                     runtime::Share share) const override {
+    HONE_ASSIGN(std::vector<runtime::Candidate> found, CpuProvider::candidates(graph, node, share));
+    for (runtime::Candidate& candidate : found)
+      candidate.make = [this, make = candidate.make] {
+        const int now = ++at_once_;
+        ++made_;
+        for (int most = most_at_once_; now > most && !most_at_once_.compare_exchange_weak(most, now);) {
+        }
+        const int64_t end = now_ns() + kWait_ns;
+        while (most_at_once_ < 2 && now_ns() < end) std::this_thread::yield();
+        auto kernel = make();
+        --at_once_;
+        return kernel;
+      };
+    return found;
+  }
+  int most_at_once() const { return most_at_once_; }
+  int made() const { return made_; }
+
+ private:
+  static constexpr int64_t kWait_ns = 2'000'000'000;
+  mutable std::atomic<int> at_once_ = 0, most_at_once_ = 0, made_ = 0;
+};
+
+TEST(PricesOfCompiledKernels, AreOfKernelsThatWereCompiledSideBySide) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one core: nothing is side by side";
+  const CompilingProvider provider(1);
+  runtime::TimingCache cache;
+  runtime::PlanOptions options;
+  options.cache = &cache;
+  runtime::Tuner tuner(provider, options);
+  PriceList prices(tuner);
+  EXPECT_GT(prices.step(chain({"Exp", "Relu", "Tanh", "Sigmoid"})), 0);
+  EXPECT_GE(provider.most_at_once(), 2);
+  const int made = provider.made();
+  EXPECT_GT(prices.step(chain({"Exp", "Relu", "Tanh", "Sigmoid"})), 0);
+  EXPECT_EQ(provider.made(), made) << "what has a price is not made again";
 }
 
 }  // namespace

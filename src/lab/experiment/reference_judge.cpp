@@ -1,5 +1,7 @@
 #include "lab/experiment/reference_judge.h"
 
+#include <algorithm>
+
 #include "lab/prepared.h"
 #include "runtime/interpreter.h"
 
@@ -15,6 +17,21 @@ Status ReferenceJudge::prepare(const graph::Graph& baseline, std::span<const Ten
   HONE_ASSIGN(const graph::Graph precise, in_higher_precision(baseline));
   HONE_ASSIGN(reference_, runtime::interpret(precise, inputs));
   computed_in_ = coarsest_arithmetic(baseline);
+  return {};
+}
+
+Status ReferenceJudge::prepare_by_rows(const graph::Graph& baseline, std::span<const Tensor> inputs,
+                                       const BatchSample& sample, std::span<const Tensor> sampled,
+                                       bool all_rows) {
+  if (all_rows) {
+    HONE_CHECK(prepare(baseline, inputs));
+    HONE_ASSIGN(reference_of_rows_, BatchSample::first_rows(reference_, sample.outputs));
+    return {};
+  }
+  HONE_CHECK(prepare(sample.graph, sampled));
+  inputs_.assign(inputs.begin(), inputs.end());
+  reference_of_rows_ = std::move(reference_);
+  HONE_ASSIGN(reference_, sample.spread(reference_of_rows_, sample.outputs));
   return {};
 }
 
@@ -44,12 +61,16 @@ Result<NumericReport> ReferenceJudge::check(runtime::Plan& plan, double lossy) {
 NumericReport ReferenceJudge::check_interpreted(const graph::Graph& graph, std::span<const Tensor> outputs,
                                                 double lossy) const {
   const NumericRules rules = rules_of(kOfTheLimit * lossy);
+  const auto same_shape = [](const Tensor& a, const Tensor& b) { return a.shape() == b.shape(); };
+  const bool of_rows = std::equal(outputs.begin(), outputs.end(), reference_of_rows_.begin(),
+                                  reference_of_rows_.end(), same_shape);
+  const std::vector<Tensor>& reference = of_rows ? reference_of_rows_ : reference_;
   std::vector<ComparedOutput> compared;
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    compared.push_back({graph.value(graph.outputs()[i]).name, outputs[i], reference_[i]});
+    compared.push_back({graph.value(graph.outputs()[i]).name, outputs[i], reference[i]});
   NumericReport numbers = compare_outputs(compared, rules);
   if (!metric_) return numbers;
-  return judge_by_metric(std::move(numbers), *metric_, outputs, reference_);
+  return judge_by_metric(std::move(numbers), *metric_, outputs, reference);
 }
 
 }  // namespace hone::lab

@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "core/memory_budget.h"
 #include "graph/op_table.h"
 #include "lab/precision/sensitivity.h"
 #include "passes/lower_precision.h"
@@ -19,10 +20,14 @@ using graph::Node;
 using graph::NodeId;
 using passes::TypeChoice;
 
+constexpr std::size_t kMostKept = std::size_t{4} << 30;  // bytes of the reference's results between rounds
+
 class Search {
  public:
   Search(const graph::Graph& graph, std::span<const Tensor> inputs, const PrecisionSearch& asked)
       : graph_(graph), inputs_(inputs), asked_(asked) {
+    const std::size_t budget = memory_budget(), used = memory_in_use();
+    kept_.most_bytes = budget == 0 ? kMostKept : budget > used ? std::min(kMostKept, (budget - used) / 4) : 0;
     for (uint32_t i = 0; i < graph.nodes().size(); ++i) nodes_[graph.nodes()[i].name] = NodeId{i};
   }
 
@@ -71,6 +76,7 @@ class Search {
   Status measure(const graph::Graph& lowered, const std::set<std::string, std::less<>>& watched) {
     SensitivityOptions options;
     options.keep_going = asked_.keep_going;
+    options.kept = &kept_;
     for (const std::string& name :
          watched) {  // alone, on the reference's inputs, a node is off as it was before
       if (!alone_.contains(name)) options.alone.insert(name);
@@ -185,6 +191,7 @@ class Search {
   std::unordered_map<std::string, NodeId> nodes_;
   std::vector<TypeChoice> types_, first_types_;                 // of the last round, of the first
   DType type_ = DType::kF16;                                    // the narrow one
+  ReferenceResults kept_;                                       // of all rounds
   Sensitivity now_;                                             // of the last round
   std::map<std::string, double, std::less<>> alone_, largest_;  // of all rounds
   std::size_t at_once_ = 1;

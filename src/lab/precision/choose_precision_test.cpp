@@ -219,5 +219,35 @@ TEST(Sensitivity, TracesTheFirstOperatorWhoseResultsAreNoNumbers) {
   EXPECT_LT(found->operators.at("small").alone, 2e-3) << "on the reference's inputs it is right";
 }
 
+TEST(Sensitivity, NeedsTheReferenceOnceWhereItsResultsFit) {
+  const Model model = two_products(1, 1e-2F);
+  const auto lowered = passes::lower_to_f16(model.graph, target_of_half());
+  ASSERT_TRUE(lowered.ok());
+  const std::set<std::string, std::less<>> names = {"large", "scaled", "relu", "small"};
+  const auto measure = [&](ReferenceResults* kept, std::set<std::string, std::less<>> alone = {}) {
+    auto found =
+        measure_sensitivity(model.graph, lowered->graph, model.inputs, names, {.alone = alone, .kept = kept});
+    if (!found.ok()) throw std::logic_error(found.error().message);
+    return *std::move(found);
+  };
+  const Sensitivity anew = measure(nullptr);
+  for (const std::size_t room : {std::size_t{1} << 20, std::size_t{3} * 8 * 32 * sizeof(float)}) {
+    ReferenceResults kept{.operators = {}, .bytes = 0, .most_bytes = room};
+    measure(&kept, names);
+    EXPECT_EQ(kept.operators.size() == names.size(), room >= std::size_t{1} << 20) << room;
+    EXPECT_LE(kept.bytes, room);
+    const Sensitivity again = measure(&kept);
+    for (const std::string& name : names) {
+      EXPECT_EQ(again.operators.at(name).carried, anew.operators.at(name).carried) << name << " " << room;
+      EXPECT_EQ(again.operators.at(name).largest, anew.operators.at(name).largest) << name << " " << room;
+    }
+  }
+  // What is kept is what is compared with: other numbers show.
+  ReferenceResults other{.operators = {}, .bytes = 0, .most_bytes = std::size_t{1} << 20};
+  measure(&other);
+  for (float& value : other.operators.at("small").results[0].as<float>()) value = 1e6F;
+  EXPECT_GT(measure(&other).operators.at("small").carried, 0.9);
+}
+
 }  // namespace
 }  // namespace hone::lab

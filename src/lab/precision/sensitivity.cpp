@@ -183,6 +183,7 @@ class SideBySide {
  private:
   // Runs the graph before the pass until it has run `name`.
   Status reach(const std::string& name) {
+    if (take_kept(name)) return {};
     while (!reference_.contains(name)) {
       if (before_.done()) return invalid(fmt::format("there is no node '{}' before the pass", name));
       const Node& node = before_.next();
@@ -199,9 +200,29 @@ class SideBySide {
       if (options_.alone.contains(node.name)) {
         HONE_ASSIGN(error.alone, run_alone(*narrow->second, arguments, results));
       }
+      keep(node.name, results, error.largest);
       reference_[node.name] = std::move(results);
     }
     return {};
+  }
+
+  bool take_kept(const std::string& name) {
+    if (options_.kept == nullptr || options_.alone.contains(name)) return false;
+    const auto found = options_.kept->operators.find(name);
+    if (found == options_.kept->operators.end()) return false;
+    found_.operators[name].largest = found->second.largest;
+    reference_[name] = found->second.results;
+    return true;
+  }
+
+  void keep(const std::string& name, const std::vector<Tensor>& results, double largest) {
+    if (options_.kept == nullptr) return;
+    std::size_t bytes = 0;
+    for (const Tensor& tensor : results)
+      if (tensor.defined()) bytes += static_cast<std::size_t>(tensor.size()) * dtype_size(tensor.dtype());
+    if (options_.kept->bytes + bytes > options_.kept->most_bytes) return;
+    if (!options_.kept->operators.emplace(name, ReferenceResults::Of{results, largest}).second) return;
+    options_.kept->bytes += bytes;
   }
 
   Result<double> run_alone(const Node& narrow, std::vector<Tensor> arguments,

@@ -33,9 +33,22 @@ struct Sensitivity {
   std::vector<Tensor> outputs;   // of the narrowed graph
 };
 
+// What the graph before the pass gave of operators, kept for another measurement on the same inputs, which then need not run
+// that graph again. As much as fits: what is not kept is computed.
+struct ReferenceResults {
+  struct Of {
+    std::vector<Tensor> results;
+    double largest = 0;
+  };
+  std::map<std::string, Of, std::less<>> operators;
+  std::size_t bytes = 0;
+  std::size_t most_bytes = 0;
+};
+
 struct SensitivityOptions {
   std::set<std::string, std::less<>> alone;  // nodes whose error alone is wanted; it takes a run of the node
   std::function<bool()> keep_going = {};     // asked at every node; false cancels
+  ReferenceResults* kept = nullptr;          // of this graph and these inputs
 };
 
 // `narrowed`: names of nodes of both graphs. Errors: a node cannot be interpreted, cancelled.

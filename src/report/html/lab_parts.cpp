@@ -177,6 +177,11 @@ Section change_part(const analyze::LabReport& report) {
                  tag("table", {{"class", "cards"}}, head + tag("tbody", rows)) + intervals);
 }
 
+Markup rows_of_reference(const analyze::LabReport& report) {
+  const std::string text = reference_rows_text(report);
+  return text.empty() ? Markup() : tag("p", {{"class", "notes"}, {"style", "padding:0"}}, text);
+}
+
 Section numerics_part(const analyze::LabReport& report) {
   if (!report.interrupted.empty()) return {};
   const bool of_training = !report.curves.empty();  // which its unchanged step judges, and no reference
@@ -184,7 +189,8 @@ Section numerics_part(const analyze::LabReport& report) {
       "Numerics", numerics_table(report) +
                       tag("p", {{"class", "notes"}, {"style", "padding:0"}},
                           of_training ? "Largest difference relative to the unchanged step's largest value."
-                                      : "Largest error relative to the reference's largest value."));
+                                      : "Largest error relative to the reference's largest value.") +
+                      rows_of_reference(report));
   cards += card("Memory", memory_table(report));
   return section("checks", "Numerics and memory",
                  of_training

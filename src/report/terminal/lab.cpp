@@ -117,6 +117,8 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
     out += "\n" + wrapped((is_training(report) ? "The step as it is: " : "The model as it is: ") +
                               largest_error_text(report) + ".",
                           0, style);
+  if (const std::string rows = reference_rows_text(report); !rows.empty())
+    out += "\n" + wrapped(rows, 0, style);
   if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())
     out += "\n" + paint(wrapped("Roofs: " + origin + ".", 0, style), Colour::kFaint, style);
   if (!report.phases.empty())

@@ -1,5 +1,6 @@
 // Products, convolutions and their gradients of bf16 against the reference on the same numbers: sums are f32, and where a
 // result is bf16 it is the sum, rounded once.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -189,6 +190,41 @@ TEST(Bf16Convolution, EveryVariantIsTheReferences) {
   ConvolutionDesc transposed = convolution(16, 24, {6, 5}, 3, 2);
   transposed.transposed = true;
   check_convolution(transposed);
+}
+
+// The library's own 1x1 kernel on tiles (2.6.3) rounds 36 pixels up to whole tiles, and writes them all.
+TEST(Bf16Convolution, WritesNothingBeyondItsResultAndItsScratch) {
+  if (!is_offered()) GTEST_SKIP() << kNotOffered;
+  constexpr std::size_t kBeyond = 1 << 16;
+  const auto untouched = [](const Tensor& memory, std::size_t from) {
+    const auto* bytes = static_cast<const unsigned char*>(memory.data());
+    return std::all_of(bytes + from, bytes + memory.bytes(), [](unsigned char byte) { return byte == 0xff; });
+  };
+  int checked = 0;
+  for (const int64_t kernel : {1, 3}) {
+    for (const int64_t pixels : {5, 6, 7, 10, 12, 14}) {
+      ConvolutionDesc desc = convolution(32, 64, {pixels, pixels}, kernel, 1);
+      desc.src_layout = desc.dst_layout = Layout::kChannelsLast;
+      const Tensor x = Tensor::zeros(DType::kBF16, desc.src_shape());
+      const Tensor w = Tensor::zeros(DType::kBF16, desc.weights_shape());
+      const auto result = static_cast<std::size_t>(element_count(desc.dst_shape())) * dtype_size(desc.result);
+      for (const ConvolutionVariant& variant : Convolution::candidates_as_laid_out(desc)) {
+        SCOPED_TRACE(describe(desc) + " " + variant.name());
+        ConvolutionDesc chosen = desc;
+        variant.apply_to(chosen);
+        const auto made = Convolution::create(chosen, w.data(), nullptr);
+        ASSERT_TRUE(made.ok()) << made.error().message;
+        Tensor got = all_nan(DType::kU8, {static_cast<int64_t>(result + kBeyond)});
+        const std::size_t scratch_bytes = (*made)->scratch_bytes();
+        Tensor scratch = all_nan(DType::kU8, {static_cast<int64_t>(scratch_bytes + kBeyond)});
+        ASSERT_TRUE((*made)->execute_with(w.data(), nullptr, x.data(), got.data(), {}, scratch.data()).ok());
+        EXPECT_TRUE(untouched(got, result));
+        EXPECT_TRUE(untouched(scratch, scratch_bytes));
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GE(checked, 12);
 }
 
 TEST(Bf16WeightGradient, IsTheReferencesInEitherResult) {
