@@ -214,7 +214,8 @@ function(hone_fake_nvml)
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_nvml)
 endfunction()
 
-set(HONE_TESTS_OF_NUMBERS "kernels|data|runtime|lab|backends_suite|gradients_suite|training_suite|models_suite|plugins_suite")
+# Beside them the tests that count allocations, which the optimiser may leave out.
+set(HONE_TESTS_OF_NUMBERS "allocations_suite|kernels|data|runtime|lab|backends_suite|gradients_suite|training_suite|models_suite|plugins_suite")
 
 function(hone_test_program target library sources)
   if(HONE_TEST_FILES)
