@@ -54,6 +54,8 @@ std::vector<ResizeTest> resize_tests() {
   add(resize_test(DType::kF16, 42, {50, 100}, {70, 96}, kNearest, false), 8, 1, false);
   add(resize_test(DType::kBF16, 26, {40, 40}, {120, 120}, kNearest, false), 8, 1, false);
   add(resize_test(DType::kF32, 2, {40, 36, 23}, {40, 72, 46}, kNearest, false), 2, 2, true);
+  add(resize_test(DType::kF32, 1, {700, 500}, {1025, 1025}, kNearest, false, 1), 1, 1,
+      false);  // several a thread
   // Small ones: threads come first.
   add(resize_test(DType::kF16, 1, {8, 8}, {16, 16}, kNearest, false), 1, 1, true);
   add(resize_test(DType::kF32, 1, {5, 7}, {9, 4}, kNearest, false), 1, 1, false);
