@@ -64,7 +64,7 @@ Result<PadPlan> plan_pad(const PadProgram& program) {
   plan.vector_loads = plan.lanes * size >= 8 || size == 8;
   if (!plan.vector_loads)
     while (plan.lanes * 2 * size <= 16) plan.lanes *= 2;
-  if (plan.vectors() >= kManyPadVectors) plan.each = plan.vector_loads ? 4 : 2;
+  if (plan.vector_loads && plan.vectors() >= kManyPadVectors) plan.each = 4;
   return plan;
 }
 
@@ -107,39 +107,58 @@ std::string source_function(std::string_view name, const PadPlan& plan, bool wit
   return text + "  return inside ? from : -1;\n}\n";
 }
 
-// All loads of a thread before its first store. The last vector may end behind the result.
-constexpr std::string_view kPadKernel = R"cuda(
+// All loads of a thread before its first store, and none branched around.
+constexpr std::string_view kPadVectors = R"cuda(
 typedef HoneVector<Element, kLanes> Wide;
 extern "C" __global__ void __launch_bounds__(256, 1) hone_pad(const Element* in, Element* out, const Element* value) {
+  const hone_index first = (hone_index)blockIdx.x * (kEach * 256) + threadIdx.x;
   const Element filling = value ? *value : (Element)0;
   Wide wide[kEach];
+  hone_i64 from[kEach];
 #pragma unroll
   for (int u = 0; u < kEach; ++u) {
-    const hone_index e = (((hone_index)blockIdx.x * kEach + u) * 256 + threadIdx.x) * kLanes;
+    const hone_index e = first + u * 256;
+    from[u] = e < (hone_index)kVectors ? hone_first(e * kLanes) : -1;
+  }
+#pragma unroll
+  for (int u = 0; u < kEach; ++u) {
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) wide[u].at[i] = filling;
-    if (e >= (hone_index)kResults) continue;
-    if (kVectorLoads) {
-      const hone_i64 from = hone_first(e);
-      if (from >= 0) wide[u] = *(const Wide*)(in + from);
-      if (from >= 0 || kConstant) continue;
-    }
-#pragma unroll
-    for (int i = 0; i < kLanes; ++i) {
-      const hone_i64 from = e + i < (hone_index)kResults ? hone_source(e + i) : -1;
-      if (from >= 0) wide[u].at[i] = in[from];
-    }
+    if (from[u] >= 0) wide[u] = *(const Wide*)(in + from[u]);
   }
 #pragma unroll
   for (int u = 0; u < kEach; ++u) {
-    const hone_index e = (((hone_index)blockIdx.x * kEach + u) * 256 + threadIdx.x) * kLanes;
-    if (e + kLanes <= (hone_index)kResults) *(Wide*)(out + e) = wide[u];
-    else {
+    const hone_index e = first + u * 256;
+    if (e >= (hone_index)kVectors) continue;
+    if (!kConstant && from[u] < 0) {
 #pragma unroll
-      for (int i = 0; i < kLanes; ++i)
-        if (e + i < (hone_index)kResults) out[e + i] = wide[u].at[i];
+      for (int i = 0; i < kLanes; ++i) wide[u].at[i] = in[hone_source(e * kLanes + i)];
     }
+    *(Wide*)(out + e * kLanes) = wide[u];
   }
+}
+)cuda";
+
+// The last vector may end behind the result.
+constexpr std::string_view kPadElements = R"cuda(
+typedef HoneVector<Element, kLanes> Wide;
+extern "C" __global__ void __launch_bounds__(256, 1) hone_pad(const Element* in, Element* out, const Element* value) {
+  const hone_index e = ((hone_index)blockIdx.x * 256 + threadIdx.x) * kLanes, last = (hone_index)(kResults - 1);
+  if (e > last) return;
+  const Element filling = value ? *value : (Element)0;
+  Wide wide;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) {
+    const hone_i64 from = hone_source(e + i < last ? e + i : last);
+    wide.at[i] = filling;
+    if (from >= 0) wide.at[i] = in[from];
+  }
+  if (kResults % kLanes == 0 || e + (kLanes - 1) <= last) {
+    *(Wide*)(out + e) = wide;
+    return;
+  }
+  for (int i = 0; i < kLanes; ++i)
+    if (e + i <= last) out[e + i] = wide.at[i];
 }
 )cuda";
 
@@ -167,10 +186,10 @@ Result<PadKernel> generate_pad(const PadProgram& program) {
   std::string text = std::string(kBasePrelude);
   text += fmt::format(
       "typedef {} Element;\ntypedef {} hone_index;\ntypedef {} hone_signed;\n"
-      "constexpr int kLanes = {}, kEach = {};\nconstexpr hone_i64 kResults = {};\n"
-      "constexpr bool kVectorLoads = {}, kConstant = {};\n",
+      "constexpr int kLanes = {}, kEach = {};\nconstexpr hone_i64 kResults = {}, kVectors = {};\n"
+      "constexpr bool kConstant = {};\n",
       unsigned_of(size), small ? "unsigned" : "unsigned long long", small ? "int" : "hone_i64", plan.lanes,
-      plan.each, plan.results, plan.vector_loads, program.mode == PadProgram::Mode::kConstant);
+      plan.each, plan.results, plan.vectors(), program.mode == PadProgram::Mode::kConstant);
   text += fmt::format(
       "HONE_FUNCTION hone_signed hone_within(hone_signed at, hone_signed extent) {{\n"
       "  return at < extent ? at : -1;\n}}\n"
@@ -178,7 +197,7 @@ Result<PadKernel> generate_pad(const PadProgram& program) {
       "  if (at >= 0 && at < extent) return at;\n{}}}\n",
       padded_text(program.mode));
   text += source_function("hone_first", plan, true) + source_function("hone_source", plan, false);
-  text += kPadKernel;
+  text += plan.vector_loads ? kPadVectors : kPadElements;
   kernel.source = {.name = "pad.cu", .text = std::move(text), .options = {}};
   return kernel;
 }

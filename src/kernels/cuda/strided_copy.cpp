@@ -240,12 +240,17 @@ constexpr std::string_view kVectorTileBody = R"cuda(
     }
   }
   __syncthreads();
+  Wide column_part[2 * kTurns];
 #pragma unroll
   for (int k = 0; k < 2 * kTurns; ++k) {
-    const int item = (int)threadIdx.x + k * 256, c = item / kGroups, group = item % kGroups;
-    const hone_i64 r = row0 + group * kVector;
-    if (column0 + c < kColumns && r < kRows)
-      *(Wide*)(out + to + (column0 + c) * kColumnStep + r) = *(const Wide*)word(c, group * 4);
+    const int item = (int)threadIdx.x + k * 256;
+    column_part[k] = *(const Wide*)word(item / kGroups, item % kGroups * 4);
+  }
+#pragma unroll
+  for (int k = 0; k < 2 * kTurns; ++k) {
+    const int item = (int)threadIdx.x + k * 256;
+    const hone_i64 c = column0 + item / kGroups, r = row0 + item % kGroups * kVector;
+    if (c < kColumns && r < kRows) hone_put(out + to + c * kColumnStep + r, column_part[k]);
   }
 )cuda";
 
