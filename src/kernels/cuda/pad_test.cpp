@@ -2,6 +2,7 @@
 // extents on both sides of every choice of path, into outputs that were filled before; and what NVRTC makes of them.
 #include "kernels/cuda/pad.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
