@@ -334,10 +334,10 @@ std::optional<ReduceTypes> types_of(const ReduceProgram& program) {
   return std::nullopt;
 }
 
-// Of a thread: up to `most`, and no more than it has.
+// Of a thread: up to `most`, and not many more than it has.
 int64_t loads_at_once(const ReducePlan& plan, int64_t most) {
-  const int64_t own = std::max<int64_t>(plan.loads() / plan.parts / plan.threads, 1);
-  return std::min(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(own))), most);
+  const int64_t own = pieces(plan.loads(), plan.parts * plan.threads);
+  return std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(own))), most);
 }
 
 std::string reduce_source(const ReduceProgram& program, const ReducePlan& plan, const ReduceTypes& types) {
