@@ -346,7 +346,8 @@ std::string reduce_source(const ReduceProgram& program, const ReducePlan& plan, 
       : program.f32_results
           ? "HONE_FUNCTION float hone_stored(HoneState x) { return hone_result(x); }\n"
           : "HONE_FUNCTION HoneOut hone_stored(HoneState x) { return HoneForm::stored(hone_result(x)); }\n";
-  // Loads on their way, and registers for them: a state that is one number leaves more.
+  // Loads on their way, and registers for them: a state that is one number leaves more, and in columns each load has states
+  // of its own.
   const bool number = !program.arg && program.desc.op != Reduction::kLogSumExp;
   const bool small = plan.outputs * plan.count < int64_t{1}
                                                      << 31;  // indices go past an end by less than a block
@@ -361,7 +362,8 @@ std::string reduce_source(const ReduceProgram& program, const ReducePlan& plan, 
              : program.f32_results ? "float"
                                    : types.memory,
              types.form, plan.outputs, plan.count, plan.loads(), plan.parts, plan.threads, plan.lanes,
-             loads_at_once(plan, number ? 8 : 4), number ? 4 : 1, small ? "unsigned" : "unsigned long long") +
+             loads_at_once(plan, number && plan.rows ? 8 : 4), number ? 4 : 1,
+             small ? "unsigned" : "unsigned long long") +
          fold_functions(program) + stored + offset_function("hone_kept", plan.kept, 1) +
          offset_function("hone_reduced", plan.reduced, plan.rows ? plan.lanes : 1) +
          std::string(kReduceShared) + std::string(plan.rows ? kRowKernel : kColumnKernel) +

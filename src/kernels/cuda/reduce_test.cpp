@@ -173,7 +173,7 @@ class RealNvrtcReductions : public ::testing::TestWithParam<int> {};
 TEST_P(RealNvrtcReductions, CompileWithoutSpillsAndLocalMemory) {
   const auto nvrtc = cuda::testing::real_nvrtc();
   if (nvrtc == nullptr) return;
-  for (const DType dtype : {DType::kF32, DType::kF16}) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const Reduction op : {Reduction::kSum, Reduction::kMax, Reduction::kL2, Reduction::kProd}) {
       for (const int64_t axis : {0, 1}) {
         const ReduceKernel kernel = *generate_reduce(
