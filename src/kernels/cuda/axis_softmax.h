@@ -1,5 +1,8 @@
-// Softmax and LogSoftmax along an axis that is not the innermost, as a CUDA kernel: a thread a line, whose neighbours have the
-// neighbouring lines. Short lines stay in registers, long ones are read three times. Those of the innermost axis: rows.h.
+// Softmax and LogSoftmax along an axis that is not the innermost, as a CUDA kernel. A block has a strip of neighbouring lines,
+// 64 bytes wide or wider, whose rows its threads share out: each loads whole vectors of neighbouring lines, and what the
+// threads have of a line is joined by shuffles and through shared memory, in an order that shapes alone decide. Lines of up
+// to kMostAxisInRegisters elements are read once and stay in registers; longer ones are read twice, the first time with a
+// running maximum. Those of the innermost axis: rows.h.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +21,14 @@ struct AxisSoftmaxProgram {
 };
 
 inline constexpr const char* kAxisSoftmaxEntry = "hone_axis_softmax";
-inline constexpr int kAxisSoftmaxBlock = 128;
+inline constexpr int kAxisSoftmaxBlock = 256;
+inline constexpr int64_t kMostAxisInRegisters = 1024;
 
 struct AxisSoftmaxKernel {
   cuda::KernelSource source;
   // Parameters of kAxisSoftmaxEntry: input, output, which may be the input. Blocks of kAxisSoftmaxBlock threads.
   int64_t blocks = 0;
+  bool in_registers = false;
 };
 
 // Extents are constants of the source. Other types and tensors without elements are unsupported.

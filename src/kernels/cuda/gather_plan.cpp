@@ -22,8 +22,9 @@ GatherPlan plan_of(const GatherDesc& desc) {
                   .run = desc.inner * static_cast<int64_t>(desc.element_size),
                   .index_type = desc.index_type,
                   .locate = {}};
-  plan.locate = wrapped_index(fmt::format("item % {}LL", desc.indices), desc.axis) +
-                fmt::format("    return item / {}LL * {}LL + index;\n", desc.indices, desc.axis);
+  plan.locate =
+      wrapped_index(fmt::format("item % (hone_item){}", desc.indices), desc.axis) +
+      fmt::format("    return (hone_i64)(item / (hone_item){}) * {}LL + index;\n", desc.indices, desc.axis);
   return plan;
 }
 
@@ -40,8 +41,9 @@ GatherPlan plan_of(const ElementsDesc& desc) {
   for (std::size_t axis = desc.index_shape.size(); axis-- > 0;) {
     const int64_t extent = desc.index_shape[axis];
     if (axis != along && extent > 1)
-      plan.locate += fmt::format("    at += item % {}LL * {}LL;\n", extent, strides[axis]);
-    if (axis > 0) plan.locate += fmt::format("    item /= {}LL;\n", extent);
+      plan.locate +=
+          fmt::format("    at += (hone_i64)(item % (hone_item){}) * {}LL;\n", extent, strides[axis]);
+    if (axis > 0) plan.locate += fmt::format("    item /= (hone_item){};\n", extent);
   }
   plan.locate += "    return at;\n";
   return plan;
@@ -53,12 +55,12 @@ GatherPlan plan_of(const GatherNDDesc& desc) {
                   .run = desc.slice * static_cast<int64_t>(desc.element_size),
                   .index_type = desc.index_type,
                   .locate = {}};
-  plan.locate = fmt::format("    hone_i64 at = item / {}LL;\n", desc.tuples);
+  plan.locate = fmt::format("    hone_i64 at = (hone_i64)(item / (hone_item){});\n", desc.tuples);
   for (std::size_t k = 0; k < desc.indexed_shape.size(); ++k) {
-    plan.locate +=
-        "    {\n" +
-        wrapped_index(fmt::format("item * {}LL + {}", desc.indexed_shape.size(), k), desc.indexed_shape[k]) +
-        fmt::format("    at = at * {}LL + index;\n    }}\n", desc.indexed_shape[k]);
+    plan.locate += "    {\n" +
+                   wrapped_index(fmt::format("(hone_i64)item * {}LL + {}", desc.indexed_shape.size(), k),
+                                 desc.indexed_shape[k]) +
+                   fmt::format("    at = at * {}LL + index;\n    }}\n", desc.indexed_shape[k]);
   }
   plan.locate += "    return at;\n";
   return plan;
@@ -89,10 +91,11 @@ std::string gather_prelude(const GatherPlan& plan, const GatherUnits& units) {
   const std::string_view index = plan.index_type == DType::kI32 ? "int" : "hone_i64";
   return std::string(kBasePrelude) +
          fmt::format(
-             "typedef {} HoneIndex;\ntypedef {} HoneUnit;\n"
+             "typedef {} HoneIndex;\ntypedef {} HoneUnit;\ntypedef {} hone_item;\n"
              "constexpr hone_i64 kItems = {}, kPlaces = {}, kRun = {}, kUnits = {};\n"
-             "HONE_FUNCTION hone_i64 hone_place(const HoneIndex* indices, hone_i64 item) {{\n{}}}\n",
-             index, units.type, plan.items, plan.places, units.of_run, units.all, plan.locate) +
+             "HONE_FUNCTION hone_i64 hone_place(const HoneIndex* indices, hone_item item) {{\n{}}}\n",
+             index, units.type, units.all < (int64_t{1} << 31) ? "unsigned" : "unsigned long long",
+             plan.items, plan.places, units.of_run, units.all, plan.locate) +
          R"cuda(
 // The first to find an error tells it.
 HONE_FUNCTION void hone_tell(unsigned long long* fault, unsigned long long word) {

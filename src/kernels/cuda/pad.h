@@ -1,4 +1,6 @@
-// Pad as a CUDA kernel: a thread a result, or as many neighbours as one load holds where the innermost axis is not padded.
+// Pad as a CUDA kernel: a thread writes vectors of 16 bytes wherever the result has as many elements. Where extents and pads
+// of the innermost axis are whole vectors, it reads vectors, too, and only what stands around the input is made of
+// elements; elsewhere each element of a vector is looked up.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,8 @@ struct PadKernel {
   // Parameters of kPadEntry: input, output, the element that stands where the input has none (null: zero). Blocks of kPadBlock
   // threads.
   int64_t blocks = 0;
+  int64_t lanes = 1;          // elements of one store
+  bool vector_loads = false;  // of as many
 };
 
 // Extents are constants of the source. Other sizes of elements, and tensors without any, are unsupported.

@@ -227,13 +227,17 @@ class PointwiseWriter {
     return std::string(held_type(compute_type(program_.inputs[i].dtype)));
   }
 
+  // Halves are rounded where they are stored, two by one instruction.
+  bool in_pairs(std::size_t k) const { return is_half(program_.outputs[k].dtype) && lanes_ % 2 == 0; }
+
   // All instructions on one element.
   std::string element_function() const {
     std::string text = "HONE_FUNCTION void hone_element(";
     for (std::size_t i = 0; i < program_.inputs.size(); ++i)
       text += fmt::format("{} i{}, ", held_of_input(i), i);
     for (std::size_t k = 0; k < program_.outputs.size(); ++k)
-      text += fmt::format("{}{}& o{}", k > 0 ? ", " : "", memory(program_.outputs[k].dtype), k);
+      text += fmt::format("{}{}& o{}", k > 0 ? ", " : "",
+                          in_pairs(k) ? "float" : memory(program_.outputs[k].dtype), k);
     text += ") {\n";
     for (std::size_t v = 0; v < program_.instructions.size(); ++v) text += "  " + instruction(v) + "\n";
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) text += "  " + store(k) + "\n";
@@ -276,6 +280,7 @@ class PointwiseWriter {
     const bool same = compute_type(output.dtype) == held;
     const std::string value = same ? fmt::format("v{}", output.value)
                                    : fmt::format("hone_cast_{}(v{})", dtype_name(output.dtype), output.value);
+    if (in_pairs(k)) return fmt::format("o{} = {};", k, value);
     const PointwiseInstruction& last = program_.instructions[static_cast<std::size_t>(output.value)];
     const bool rounded = last.op == Op::kCast && last.dtype == DType::kBF16 && output.dtype == DType::kBF16;
     return fmt::format("o{} = {}::stored{}({});", k, form_of(output.dtype).conversion,
@@ -340,8 +345,22 @@ class PointwiseWriter {
     std::string text = "hone_element(";
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) text += value(i, in_vector) + ", ";
     for (std::size_t k = 0; k < program_.outputs.size(); ++k)
-      text += (k > 0 ? ", " : "") + (in_vector ? fmt::format("r{}.at[lane]", k) : fmt::format("out{}[e]", k));
+      text += (k > 0 ? ", " : "") + (in_pairs(k) && in_vector ? fmt::format("r{}[lane]", k)
+                                     : in_pairs(k)            ? fmt::format("r{}", k)
+                                     : in_vector              ? fmt::format("r{}.at[lane]", k)
+                                                              : fmt::format("out{}[e]", k));
     return text + ");";
+  }
+
+  // One element by itself.
+  std::string single() const {
+    std::string begin, end;
+    for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
+      if (!in_pairs(k)) continue;
+      begin += fmt::format("float r{}; ", k);
+      end += fmt::format(" out{}[e] = {}::stored(r{});", k, form_of(program_.outputs[k].dtype).conversion, k);
+    }
+    return "{ " + begin + call(false) + end + " }";
   }
 
   std::string declarations() const {
@@ -406,12 +425,16 @@ class PointwiseWriter {
         kPointwiseBlock);
     text += late_loads();
     for (std::size_t k = 0; k < program_.outputs.size(); ++k)
-      text += fmt::format("      HoneVector<{}, kLanes> r{};\n", memory(program_.outputs[k].dtype), k);
+      text += in_pairs(k)
+                  ? fmt::format("      float r{}[kLanes];\n", k)
+                  : fmt::format("      HoneVector<{}, kLanes> r{};\n", memory(program_.outputs[k].dtype), k);
     text += "#pragma unroll\n      for (int lane = 0; lane < kLanes; ++lane) " + call(true) + "\n";
     for (std::size_t k = 0; k < program_.outputs.size(); ++k)
-      text += fmt::format("      *(HoneVector<{0}, kLanes>*)(out{1} + e) = r{1};\n",
-                          memory(program_.outputs[k].dtype), k);
-    text += "    } else {\n#pragma unroll 1\n      for (; e < n; ++e) " + call(false) + "\n    }\n  }\n}\n";
+      text += in_pairs(k) ? fmt::format("      hone_store<{0}>(out{1} + e, r{1});\n",
+                                        form_of(program_.outputs[k].dtype).conversion, k)
+                          : fmt::format("      *(HoneVector<{0}, kLanes>*)(out{1} + e) = r{1};\n",
+                                        memory(program_.outputs[k].dtype), k);
+    text += "    } else {\n#pragma unroll 1\n      for (; e < n; ++e) " + single() + "\n    }\n  }\n}\n";
     return text;
   }
 

@@ -1,5 +1,7 @@
-// MaxPool and AveragePool over one to three spatial axes as a CUDA kernel: a thread a result, or, where channels lie last,
-// a thread for as many neighbouring channels as one load holds. f16 and bf16 are computed in f32.
+// MaxPool and AveragePool over one to three spatial axes as a CUDA kernel. f16 and bf16 are computed in f32. Where channels lie
+// last, a thread has as many neighbouring channels as one load holds. Else, where rows of the image are vectors of which
+// strides take whole ones, a thread reads a vector of each row, and the few elements beside it that windows reach, for as
+// many neighbouring results. Anything else is a thread a result.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +29,15 @@ struct PoolProgram {
 inline constexpr const char* kPoolEntry = "hone_pool";
 inline constexpr int kPoolBlock = 256;
 
+enum class PoolPath : uint8_t { kResults, kChannels, kRows };
+
 struct PoolKernel {
   cuda::KernelSource source;
   // Parameters of kPoolEntry: input, output. Blocks have kPoolBlock threads.
   int64_t blocks = 0;
   int64_t bytes = 0;  // read once and written
+  PoolPath path = PoolPath::kResults;
+  int64_t lanes = 1;  // results of a thread
 };
 
 // Extents are constants of the source. Other types, and more than three axes, are unsupported.

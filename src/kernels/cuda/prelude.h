@@ -26,12 +26,15 @@ HONE_FUNCTION float hone_float_of_bits(unsigned x) { return __uint_as_float(x); 
 HONE_FUNCTION unsigned hone_bits_of_float(float x) { return __float_as_uint(x); }
 HONE_FUNCTION float hone_near_exp2(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HONE_FUNCTION float hone_near_reciprocal(float x) { float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+// Of numbers from 1 on: without what the one above does for subnormal ones, which is six instructions.
+HONE_FUNCTION float hone_near_part(float x) { float y; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HONE_FUNCTION float hone_near_sqrt(float x) { float y; asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HONE_FUNCTION float hone_near_rsqrt(float x) { float y; asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 HONE_FUNCTION float hone_near_div(float x, float y) { float z; asm("div.full.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y)); return z; }
 #else
 HONE_FUNCTION float hone_near_exp2(float x) { return exp2(x); }
 HONE_FUNCTION float hone_near_reciprocal(float x) { return 1.0f / x; }
+HONE_FUNCTION float hone_near_part(float x) { return 1.0f / x; }
 HONE_FUNCTION float hone_near_sqrt(float x) { return sqrt(x); }
 HONE_FUNCTION float hone_near_rsqrt(float x) { return 1.0f / sqrt(x); }
 HONE_FUNCTION float hone_near_div(float x, float y) { return x / y; }
@@ -265,12 +268,12 @@ HONE_EACH_INTEGER(X)
 // --- functions whose value becomes f16 or bf16 at once: within 2^-16 of the value, relative, which moves few of the results
 // that are rounded to 2^-12 or 2^-9, and those to their neighbour. A fraction of the instructions of the exact ones. ---
 HONE_FUNCTION float hone_near_exp(float a) { return hone_near_exp2(a * 1.44269504f); }
-HONE_FUNCTION float hone_near_sigmoid(float a) { return hone_near_reciprocal(1.0f + hone_near_exp(-a)); }
+HONE_FUNCTION float hone_near_sigmoid(float a) { return hone_near_part(1.0f + hone_near_exp(-a)); }
 HONE_FUNCTION float hone_near_swish(float a, float alpha, float) { return a * hone_near_sigmoid(alpha * a); }
 HONE_FUNCTION float hone_near_tanh(float a) {
   const float square = a * a, size = fabs(a);
   const float near = fma(a * square, fma(square, 0.1287718f, -0.3332461f), a);
-  const float far = 1.0f - 2.0f * hone_near_reciprocal(1.0f + hone_near_exp2(size * 2.88539008f));
+  const float far = 1.0f - 2.0f * hone_near_part(1.0f + hone_near_exp2(size * 2.88539008f));
   return size < 0.25f ? near : copysign(far, a);
 }
 // a · P(a²), up to where the result rounds to 1.
@@ -290,7 +293,7 @@ HONE_FUNCTION float hone_near_erf(float a) {
 }
 // The normal distribution's mass beyond |a|, exact in its tail too: exp(-a²/2) · P(1 / (1 + c |a|)).
 HONE_FUNCTION float hone_near_tail(float a) {
-  const float t = hone_near_reciprocal(fma(fabs(a), 0.282842712f, 1.0f));
+  const float t = hone_near_part(fma(fabs(a), 0.282842712f, 1.0f));
   float p = fma(t, -0.0772337138f, 0.27832967527f);
   p = fma(p, t, -0.08711523550f);
   p = fma(p, t, 0.17301960848f);
@@ -298,9 +301,10 @@ HONE_FUNCTION float hone_near_tail(float a) {
   p = fma(p, t, 0.11390814680f);
   return hone_near_exp2(a * a * -0.721347520f) * (p * t);
 }
+// What is positive of the number, less what the tail takes of it; past 20, where numbers may be infinite, that is nothing.
 HONE_FUNCTION float hone_near_gelu_erf(float a) {
-  const float tail = hone_near_tail(a);
-  return a * (a < 0.0f ? tail : 1.0f - tail);
+  const float size = fmin(fabs(a), 20.0f), positive = fma(a, 0.5f, 0.5f * fabs(a));
+  return fma(-size, hone_near_tail(size), positive);
 }
 HONE_FUNCTION float hone_near_gelu_tanh(float a) {
   return a * hone_near_sigmoid(1.59576912f * a * fma(a * a, 0.044715f, 1.0f));
@@ -313,7 +317,7 @@ HONE_FUNCTION float hone_near_gelu_erf_slope(float a) {
 HONE_FUNCTION float hone_near_gelu_tanh_slope(float a) {
   const float x = hone_within_slope(a), square = x * x;
   const float u = 1.59576912f * x * fma(square, 0.044715f, 1.0f), e = hone_near_exp2(fabs(u) * -1.44269504f);
-  const float most = hone_near_reciprocal(1.0f + e), least = e * most;
+  const float most = hone_near_part(1.0f + e), least = e * most;
   return fma(x * most * least, fma(square, 0.214064449f, 1.59576912f), u < 0.0f ? least : most);
 }
 

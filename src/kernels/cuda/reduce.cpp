@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kReduceThreads = 256;
 constexpr int64_t kLongRow = 1024;      // loads: from here on a row has a whole block
-constexpr int64_t kWantedBlocks = 264;  // two for each multiprocessor of the largest GPUs
+constexpr int64_t kWantedBlocks = 528;  // four for each multiprocessor of the largest GPUs
 constexpr int64_t kLeastOfPart = 2048;  // loads of a block, less than which no part is worth a second kernel
 constexpr int64_t kMostParts = 512;
 
@@ -191,13 +191,13 @@ std::string fold_functions(const ReduceProgram& program) {
 // Where in the input the index `e` of `axes` is.
 std::string offset_function(std::string_view name, const std::vector<ReduceAxis>& axes,
                             int64_t innermost_by) {
-  std::string text = fmt::format("HONE_FUNCTION hone_i64 {}(hone_i64 e) {{\n  hone_i64 at = 0;\n", name);
+  std::string text = fmt::format("HONE_FUNCTION hone_i64 {}(hone_index e) {{\n  hone_i64 at = 0;\n", name);
   for (std::size_t i = axes.size(); i-- > 0;) {
     const int64_t by = i + 1 == axes.size() ? innermost_by : 1;
     const int64_t extent = axes[i].extent / by;
-    const std::string place = i == 0 ? "e" : fmt::format("e % {}LL", extent);
-    text += fmt::format("  at += {} * {}LL;\n", place, axes[i].step * by);
-    if (i > 0) text += fmt::format("  e /= {}LL;\n", extent);
+    const std::string place = i == 0 ? "e" : fmt::format("e % (hone_index){}", extent);
+    text += fmt::format("  at += (hone_i64)({}) * {}LL;\n", place, axes[i].step * by);
+    if (i > 0) text += fmt::format("  e /= (hone_index){};\n", extent);
   }
   return text + "  return at;\n}\n";
 }
@@ -213,9 +213,30 @@ HONE_FUNCTION void hone_give(HoneTarget* out, hone_i64 output, HoneState x) {
   if (kParts == 1) ((HoneOut*)out)[output] = hone_stored(x);
   else ((HoneState*)out)[(hone_i64)blockIdx.y * kOutputs + output] = x;
 }
+// Every kThreads-th load of `from` from `first` on, up to `limit`; as many as kUnroll on their way at once.
+typedef HoneVector<HoneIn, kLanes> Wide;
+template <typename Take> HONE_FUNCTION void hone_each(const HoneIn* from, hone_index first, hone_index limit, Take take) {
+  const auto load = [&](hone_index e) { return *(const Wide*)(from + hone_reduced(e)); };
+  hone_index e = first;
+  for (; e + (kUnroll - 1) * kThreads < limit; e += kUnroll * kThreads) {
+    Wide x[kUnroll];
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) x[k] = load(e + k * kThreads);
+#pragma unroll
+    for (int k = 0; k < kUnroll; ++k) take(x[k], e + k * kThreads);
+  }
+  if (e >= limit) return;
+  Wide x[kUnroll];
+#pragma unroll
+  for (int k = 0; k < kUnroll - 1; ++k)
+    if (e + k * kThreads < limit) x[k] = load(e + k * kThreads);
+#pragma unroll
+  for (int k = 0; k < kUnroll - 1; ++k)
+    if (e + k * kThreads < limit) take(x[k], e + k * kThreads);
+}
 // Those loads of a result that this part has.
-HONE_FUNCTION hone_i64 hone_first() { return kLoads * (hone_i64)blockIdx.y / kParts; }
-HONE_FUNCTION hone_i64 hone_limit() { return kLoads * ((hone_i64)blockIdx.y + 1) / kParts; }
+HONE_FUNCTION hone_index hone_first() { return kParts == 1 ? 0 : (hone_index)(kLoads * (hone_i64)blockIdx.y / kParts); }
+HONE_FUNCTION hone_index hone_limit() { return (hone_index)(kParts == 1 ? kLoads : kLoads * ((hone_i64)blockIdx.y + 1) / kParts); }
 )cuda";
 
 constexpr std::string_view kRowKernel = R"cuda(
@@ -223,14 +244,11 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_reduce(const HoneIn* i
   const hone_i64 output = (hone_i64)blockIdx.x * blockDim.y + threadIdx.y;
   HoneState sum = hone_identity();
   if (output < kOutputs) {
-    const HoneIn* const row = in + hone_kept(output);
-    const hone_i64 limit = hone_limit();
-#pragma unroll 4
-    for (hone_i64 e = hone_first() + threadIdx.x; e < limit; e += kThreads) {
-      const HoneVector<HoneIn, kLanes> x = *(const HoneVector<HoneIn, kLanes>*)(row + hone_reduced(e));
+    const HoneIn* const row = in + hone_kept((hone_index)output);
+    hone_each(row, hone_first() + (hone_index)threadIdx.x, hone_limit(), [&](Wide x, hone_index e) {
 #pragma unroll
-      for (int i = 0; i < kLanes; ++i) sum = hone_join(sum, hone_state(HoneForm::held(x.at[i]), e * kLanes + i));
-    }
+      for (int i = 0; i < kLanes; ++i) sum = hone_join(sum, hone_state(HoneForm::held(x.at[i]), (hone_i64)e * kLanes + i));
+    });
   }
   sum = hone_over_warp(sum);
   if (kThreads > 32) {
@@ -245,21 +263,18 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_reduce(const HoneIn* i
 )cuda";
 
 constexpr std::string_view kColumnKernel = R"cuda(
-extern "C" __global__ void __launch_bounds__(256, 1) hone_reduce(const HoneIn* in, HoneTarget* out) {
+extern "C" __global__ void __launch_bounds__(256, kBlocksAtOnce) hone_reduce(const HoneIn* in, HoneTarget* out) {
   constexpr int kWidth = 256 / kThreads;
   const hone_i64 first = ((hone_i64)blockIdx.x * kWidth + threadIdx.x) * kLanes;
   HoneState sum[kLanes];
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) sum[i] = hone_identity();
   if (first < kOutputs) {
-    const HoneIn* const column = in + hone_kept(first);
-    const hone_i64 limit = hone_limit();
-#pragma unroll 4
-    for (hone_i64 e = hone_first() + threadIdx.y; e < limit; e += kThreads) {
-      const HoneVector<HoneIn, kLanes> x = *(const HoneVector<HoneIn, kLanes>*)(column + hone_reduced(e));
+    const HoneIn* const column = in + hone_kept((hone_index)first);
+    hone_each(column, hone_first() + (hone_index)threadIdx.y, hone_limit(), [&](Wide x, hone_index e) {
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) sum[i] = hone_join(sum[i], hone_state(HoneForm::held(x.at[i]), e));
-    }
+    });
   }
   __shared__ HoneState parts[kThreads][kWidth * kLanes];
 #pragma unroll
@@ -319,22 +334,36 @@ std::optional<ReduceTypes> types_of(const ReduceProgram& program) {
   return std::nullopt;
 }
 
+// Of a thread: up to `most`, and not many more than it has.
+int64_t loads_at_once(const ReducePlan& plan, int64_t most) {
+  const int64_t own = pieces(plan.loads(), plan.parts * plan.threads);
+  return std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(own))), most);
+}
+
 std::string reduce_source(const ReduceProgram& program, const ReducePlan& plan, const ReduceTypes& types) {
   const std::string stored =
       program.arg ? "HONE_FUNCTION hone_i64 hone_stored(HoneState x) { return hone_result(x); }\n"
       : program.f32_results
           ? "HONE_FUNCTION float hone_stored(HoneState x) { return hone_result(x); }\n"
           : "HONE_FUNCTION HoneOut hone_stored(HoneState x) { return HoneForm::stored(hone_result(x)); }\n";
+  // Loads on their way, and registers for them: a state that is one number leaves more, and in columns each load has states
+  // of its own.
+  const bool number = !program.arg && program.desc.op != Reduction::kLogSumExp;
+  const bool small = plan.outputs * plan.count < int64_t{1}
+                                                     << 31;  // indices go past an end by less than a block
   return std::string(kBasePrelude) +
          fmt::format(
              "typedef {} HoneIn;\ntypedef {} HoneOut;\ntypedef {} HoneForm;\ntypedef void HoneTarget;\n"
              "constexpr hone_i64 kOutputs = {}, kCount = {}, kLoads = {}, kParts = {};\n"
-             "constexpr int kThreads = {}, kLanes = {};\n",
+             "constexpr int kThreads = {}, kLanes = {}, kUnroll = {}, kBlocksAtOnce = {};\ntypedef {} "
+             "hone_index;\n",
              types.memory,
              program.arg           ? "hone_i64"
              : program.f32_results ? "float"
                                    : types.memory,
-             types.form, plan.outputs, plan.count, plan.loads(), plan.parts, plan.threads, plan.lanes) +
+             types.form, plan.outputs, plan.count, plan.loads(), plan.parts, plan.threads, plan.lanes,
+             loads_at_once(plan, number && plan.rows ? 8 : 4), number ? 4 : 1,
+             small ? "unsigned" : "unsigned long long") +
          fold_functions(program) + stored + offset_function("hone_kept", plan.kept, 1) +
          offset_function("hone_reduced", plan.reduced, plan.rows ? plan.lanes : 1) +
          std::string(kReduceShared) + std::string(plan.rows ? kRowKernel : kColumnKernel) +

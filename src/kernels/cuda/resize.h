@@ -1,6 +1,7 @@
 // Resizing of images, nearest and linear, as a CUDA kernel: the tables that the CPU's kernel reads are constants of the
-// source. A thread a result, or, where channels lie last, a thread for as many of them as one load holds. f16 and bf16 are
-// mixed in f32.
+// source. f16 and bf16 are mixed in f32. A thread has a vector of neighbouring results: of channels where they lie last,
+// else of a row. Nearest positions that only repeat each element are read once for all the rows that they become, and
+// within a row in vectors; others are looked up.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,10 @@ struct ResizeKernel {
   cuda::KernelSource source;
   // Parameters of kResizeEntry: input, output. Blocks have kResizeBlock threads.
   int64_t blocks = 0;
-  int64_t bytes = 0;  // of input and output
+  int64_t bytes = 0;          // of input and output
+  int64_t lanes = 1;          // results of one store
+  int64_t repeated_rows = 1;  // stores of one load: nearest
+  bool vector_loads = false;  // of the input
 };
 
 // f32, f16 and bf16, plain or with channels last; anything else is unsupported.

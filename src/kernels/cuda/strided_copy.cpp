@@ -12,8 +12,12 @@ namespace {
 
 constexpr int64_t kWidestUnit = 16;  // bytes of one load
 constexpr int64_t kTileSide = 32;    // threads of a warp
-constexpr int64_t kTileRows = kCopyBlock / kTileSide;
+constexpr int64_t kTileWarps = kCopyBlock / kTileSide;
 constexpr int64_t kShortestTileSide = 16;  // below, threads of a tile have too little to do
+// Tiles that are read and written in vectors of 16 bytes: eight of those along a row, so that warps read whole lines.
+constexpr int64_t kVectorsOfTileRow = 8;
+constexpr int64_t kVectorTileRows = 64;
+constexpr int64_t kManyTiles = 2048;  // from here on a tile is twice as high, and twice as much is on its way
 
 std::string_view unit_type(int64_t bytes) {
   switch (bytes) {
@@ -43,10 +47,16 @@ struct CopyPlan {
   CopyAxis column;     // consecutive in the input
   int64_t lanes = 1;   // units that a thread of a tile takes at once
   bool wide_loads = false, wide_stores = false;
+  int64_t turns = 0;  // of kVectorTileRows in a tile of vectors; 0: a tile of lanes
 
+  int64_t vector() const { return kWidestUnit / unit; }
   int64_t side() const { return kTileSide * lanes; }
   int64_t pitch() const { return side() + lanes; }  // one bank further each row
-  int64_t tile_bytes() const { return tiled ? side() * pitch() * unit : 0; }
+  int64_t tile_columns() const { return turns > 0 ? kVectorsOfTileRow * vector() : side(); }
+  int64_t tile_rows() const { return turns > 0 ? kVectorTileRows * turns : side(); }
+  int64_t tile_bytes() const {
+    return !tiled ? 0 : turns > 0 ? tile_columns() * tile_rows() * unit : side() * pitch() * unit;
+  }
 };
 
 // Whether everything but the innermost axis steps by whole runs of `run`.
@@ -85,16 +95,32 @@ void choose_tiles(CopyPlan& plan) {
   plan.axes.erase(found);
   plan.tiled = true;
   while (plan.unit * plan.lanes < 4 && shorter >= kTileSide * plan.lanes * 2) plan.lanes *= 2;
-  const auto whole = [&](int64_t offset, int64_t step, int64_t CopyAxis::*side) {
-    return offset % plan.lanes == 0 && step % plan.lanes == 0 &&
+  const auto loads_by = [&](int64_t run) {
+    return plan.in_offset % run == 0 && plan.row.in % run == 0 &&
            std::all_of(plan.axes.begin(), plan.axes.end(),
-                       [&](const CopyAxis& axis) { return axis.*side % plan.lanes == 0; });
+                       [&](const CopyAxis& axis) { return axis.in % run == 0; });
   };
-  plan.wide_loads = whole(plan.in_offset, plan.row.in, &CopyAxis::in);
-  plan.wide_stores = whole(plan.out_offset, plan.column.out, &CopyAxis::out);
+  const auto stores_by = [&](int64_t run) {
+    return plan.out_offset % run == 0 && plan.column.out % run == 0 &&
+           std::all_of(plan.axes.begin(), plan.axes.end(),
+                       [&](const CopyAxis& axis) { return axis.out % run == 0; });
+  };
+  plan.wide_loads = loads_by(plan.lanes);
+  plan.wide_stores = stores_by(plan.lanes);
+  const int64_t vector = plan.vector();
+  if ((plan.unit == 2 || plan.unit == 4) && plan.row.extent % vector == 0 &&
+      plan.column.extent % vector == 0 && loads_by(vector) && stores_by(vector))
+    plan.turns = 1;
 }
 
 int64_t parts_of(int64_t count, int64_t part) { return (count + part - 1) / part; }
+
+int64_t tiles_of(const CopyPlan& plan) {
+  int64_t tiles =
+      parts_of(plan.row.extent, plan.tile_rows()) * parts_of(plan.column.extent, plan.tile_columns());
+  for (const CopyAxis& axis : plan.axes) tiles *= axis.extent;
+  return tiles;
+}
 
 CopyPlan plan_copy(const StridedCopyDesc& desc) {
   CopyPlan plan;
@@ -106,8 +132,8 @@ CopyPlan plan_copy(const StridedCopyDesc& desc) {
   for (const CopyAxis& axis : plan.axes) plan.units *= axis.extent;
   choose_tiles(plan);
   if (plan.tiled) {
-    plan.blocks = parts_of(plan.row.extent, plan.side()) * parts_of(plan.column.extent, plan.side());
-    for (const CopyAxis& axis : plan.axes) plan.blocks *= axis.extent;
+    if (plan.turns > 0 && plan.row.extent > kVectorTileRows && tiles_of(plan) >= kManyTiles) plan.turns = 2;
+    plan.blocks = tiles_of(plan);
   } else {
     // Several loads on their way a thread, as long as all multiprocessors still get blocks enough.
     plan.each = plan.units >= int64_t{1} << 20 ? 4 : 1;
@@ -142,6 +168,7 @@ std::string direct_body(const CopyPlan& plan) {
 
 // Warps read rows of the tile, which are consecutive in the input, and write columns, which are so in the output.
 constexpr std::string_view kTileBody = R"cuda(
+  typedef HoneVector<HoneUnit, kLanes> Wide;
   HoneUnit* const tile = (HoneUnit*)room;
   const int lane = (int)(threadIdx.x % 32) * kLanes, warp = (int)(threadIdx.x / 32);
 #pragma unroll
@@ -178,22 +205,71 @@ constexpr std::string_view kTileBody = R"cuda(
   }
 )cuda";
 
+// The same in vectors of 16 bytes. A tile in shared memory is columns of words, an element of 4 bytes or two of 2 bytes, that
+// is of neighbouring rows. Four words of a column are a group, which a thread reads at once to store it; where groups lie
+// changes from vector to vector of the input's rows, so that a warp's words lie in banks of their own, and its groups, too.
+constexpr std::string_view kVectorTileBody = R"cuda(
+  typedef HoneVector<unsigned, 4> Wide;
+  constexpr bool kPairs = sizeof(HoneUnit) == 2;
+  constexpr int kVector = 16 / sizeof(HoneUnit), kWords = kTileRows * (int)sizeof(HoneUnit) / 4, kGroups = kWords / 4;
+  unsigned* const tile = (unsigned*)room;
+  const int vector = (int)threadIdx.x % 8, place = (int)threadIdx.x / 8, column = vector * kVector;
+  const auto word = [=](int c, int w) { return tile + c * kWords + (w / 4 ^ c / kVector) * 4 + w % 4; };
+  Wide read[kTurns][2];
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const hone_i64 r = row0 + turn * 64 + (kPairs ? 2 * place + i : place + 32 * i);
+      if (r < kRows && column0 + column < kColumns)
+        read[turn][i] = *(const Wide*)(in + from + r * kRowStep + column0 + column);
+    }
+  }
+#pragma unroll
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const Wide a = read[turn][0], b = read[turn][1];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (kPairs) {
+        *word(column + 2 * i, turn * 32 + place) = (a.at[i] & 0xffffu) | b.at[i] << 16;
+        *word(column + 2 * i + 1, turn * 32 + place) = a.at[i] >> 16 | (b.at[i] & 0xffff0000u);
+      } else {
+        *word(column + i, turn * 64 + place) = a.at[i];
+        *word(column + i, turn * 64 + 32 + place) = b.at[i];
+      }
+    }
+  }
+  __syncthreads();
+  Wide column_part[2 * kTurns];
+#pragma unroll
+  for (int k = 0; k < 2 * kTurns; ++k) {
+    const int item = (int)threadIdx.x + k * 256;
+    column_part[k] = *(const Wide*)word(item / kGroups, item % kGroups * 4);
+  }
+#pragma unroll
+  for (int k = 0; k < 2 * kTurns; ++k) {
+    const int item = (int)threadIdx.x + k * 256;
+    const hone_i64 c = column0 + item / kGroups, r = row0 + item % kGroups * kVector;
+    if (c < kColumns && r < kRows) hone_put(out + to + c * kColumnStep + r, column_part[k]);
+  }
+)cuda";
+
 std::string tiled_body(const CopyPlan& plan) {
   return fmt::format(
              "  constexpr int kLanes = {}, kSide = {}, kPitch = {}, kWarps = {};\n"
+             "  constexpr int kTurns = {}, kTileColumns = {}, kTileRows = {};\n"
              "  constexpr bool kWideLoads = {}, kWideStores = {};\n"
              "  constexpr hone_i64 kRows = {}, kRowStep = {}, kColumns = {}, kColumnStep = {};\n"
-             "  typedef HoneVector<HoneUnit, kLanes> Wide;\n"
              "  const hone_index columns = {}, rows = {};\n"
              "  hone_index e = block;\n"
-             "  const hone_i64 column0 = (hone_i64)(e % columns) * kSide;\n  e /= columns;\n"
-             "  const hone_i64 row0 = (hone_i64)(e % rows) * kSide;\n  e /= rows;\n"
+             "  const hone_i64 column0 = (hone_i64)(e % columns) * kTileColumns;\n  e /= columns;\n"
+             "  const hone_i64 row0 = (hone_i64)(e % rows) * kTileRows;\n  e /= rows;\n"
              "  hone_i64 from = {}LL, to = {}LL;\n",
-             plan.lanes, plan.side(), plan.pitch(), kTileRows, plan.wide_loads, plan.wide_stores,
-             plan.row.extent, plan.row.in, plan.column.extent, plan.column.out,
-             parts_of(plan.column.extent, plan.side()), parts_of(plan.row.extent, plan.side()),
-             plan.in_offset, plan.out_offset) +
-         walk(plan.axes) + std::string(kTileBody);
+             plan.lanes, plan.side(), plan.pitch(), kTileWarps, plan.turns, plan.tile_columns(),
+             plan.tile_rows(), plan.wide_loads, plan.wide_stores, plan.row.extent, plan.row.in,
+             plan.column.extent, plan.column.out, parts_of(plan.column.extent, plan.tile_columns()),
+             parts_of(plan.row.extent, plan.tile_rows()), plan.in_offset, plan.out_offset) +
+         walk(plan.axes) + std::string(plan.turns > 0 ? kVectorTileBody : kTileBody);
 }
 
 std::string part_function(std::size_t number, const CopyPlan& plan) {
@@ -229,6 +305,10 @@ std::string copy_kernel_function(std::span<const CopyPlan> plans) {
       kCopyBlock, kStridedCopyEntry, arguments, shared, calls);
 }
 
+CopyPath path_of(const CopyPlan& plan) {
+  return !plan.tiled ? CopyPath::kDirect : plan.turns > 0 ? CopyPath::kVectorTiles : CopyPath::kTiles;
+}
+
 }  // namespace
 
 Result<StridedCopyKernel> generate_strided_copies(std::span<const StridedCopyDesc> parts) {
@@ -242,6 +322,7 @@ Result<StridedCopyKernel> generate_strided_copies(std::span<const StridedCopyDes
     const CopyPlan& plan = plans.emplace_back(plan_copy(desc));
     kernel.blocks += plan.blocks;
     kernel.bytes += 2 * plan.units * plan.unit;
+    kernel.paths.push_back(path_of(plan));
     small = small && plan.units < (int64_t{1} << 31);
   }
   if (kernel.blocks > 0x7fffffff) return unsupported("a copy of more blocks than a grid has");

@@ -76,6 +76,35 @@ std::vector<CopyTest> copy_tests() {
   return tests;
 }
 
+// Transposes of matrices, of parts of them and of several, on both sides of what vectors need: whole ones of rows and
+// columns, steps and places in memory, tiles that are full and that are not, one turn and two; and the path that each takes.
+std::vector<std::pair<CopyTest, CopyPath>> transpose_tests() {
+  std::vector<std::pair<CopyTest, CopyPath>> tests;
+  const auto add = [&](std::size_t size, const Shape& shape, const Shape& order, CopyPath path) {
+    tests.push_back({{transpose_copy(size, shape, order), element_count(shape), element_count(shape)}, path});
+  };
+  for (const std::size_t size : {std::size_t{2}, std::size_t{4}}) {
+    for (const auto& [rows, columns] : {std::pair{64, 64}, {16, 16}, {24, 200}, {136, 72}, {200, 32}})
+      add(size, {rows, columns}, {1, 0}, CopyPath::kVectorTiles);
+    add(size, {3, 40, 2, 64}, {0, 3, 2, 1}, CopyPath::kVectorTiles);
+    for (const auto& [rows, columns] : {std::pair{66, 64}, {64, 49}, {37, 70}})
+      add(size, {rows, columns}, {1, 0}, CopyPath::kTiles);
+    add(size, {8, 64}, {1, 0}, CopyPath::kDirect);
+    add(size, {2, 1024, size == 2 ? 4096 : 2048}, {0, 2, 1}, CopyPath::kVectorTiles);  // two turns
+    add(size, {520, size == 2 ? 16000 : 8000}, {1, 0}, CopyPath::kVectorTiles);
+    // A part of a wider matrix: at a place that vectors reach, and at one that they do not.
+    for (const int64_t at : {16, 2}) {
+      CopyTest part{transpose_copy(size, Shape{48, 64}, Shape{1, 0}), 48 * 96, 64 * 48};
+      part.desc.in_strides = {1, 96};
+      part.desc.in_offset = at;
+      tests.push_back({part, at == 16 ? CopyPath::kVectorTiles : CopyPath::kTiles});
+    }
+  }
+  add(1, {64, 64}, {1, 0}, CopyPath::kTiles);
+  add(8, {64, 64}, {1, 0}, CopyPath::kTiles);
+  return tests;
+}
+
 std::vector<uint8_t> bytes_of(int64_t count, std::size_t size, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<uint8_t> bytes(static_cast<std::size_t>(count) * size);
@@ -88,8 +117,16 @@ Tensor tensor_of(const std::vector<uint8_t>& bytes) {
   return Tensor::of<uint8_t>(DType::kU8, {static_cast<int64_t>(bytes.size())}, bytes);
 }
 
+TEST(GeneratedStridedCopy, TransposesByVectorsWhereBothSidesHaveThem) {
+  for (const auto& [test, path] : transpose_tests())
+    EXPECT_EQ(generate_strided_copies(std::span(&test.desc, 1))->paths, std::vector{path})
+        << shape_text(test.desc.shape) << ", strides " << shape_text(test.desc.in_strides) << " of "
+        << test.desc.element_size << " bytes";
+}
+
 TEST(GeneratedStridedCopy, MovesWhatTheKernelOfTheCpuDoesAndNothingElse) {
-  const std::vector<CopyTest> tests = copy_tests();
+  std::vector<CopyTest> tests = copy_tests();
+  for (const auto& [test, path] : transpose_tests()) tests.push_back(test);
   testing::HostKernels host("hone-copy-kernels");
   std::vector<StridedCopyKernel> kernels;
   for (const CopyTest& test : tests) {
@@ -125,6 +162,7 @@ TEST_P(RealNvrtcCopies, CompileWithoutSpillsAndLocalMemory) {
   if (nvrtc == nullptr) return;
   std::string text(kBasePrelude);
   std::vector<CopyTest> tests = copy_tests();
+  for (const auto& [test, path] : transpose_tests()) tests.push_back(test);
   tests.push_back({expand_copy(2, Shape{1 << 23}, Shape{1 << 23}), 0, 0});  // four loads a thread
   for (std::size_t i = 0; i < tests.size(); ++i)
     text += testing::with_number(generate_strided_copies(std::span(&tests[i].desc, 1))->source.text, i,

@@ -281,6 +281,50 @@ TEST_P(GeneratedKernels, ResizeImages) {
   resize("[1,2,9]", "1, 2, 5", 3, "mode = \"nearest\"");
 }
 
+// Shapes that kernels load and store in vectors of 16 bytes, beside what they do not; two of them large enough for several
+// vectors a thread.
+TEST_P(GeneratedKernels, MoveVectorsWhereShapesAllowIt) {
+  if (provider_->name() != "cuda") return;  // the CPU's is tested elsewhere
+  const auto expect = [&](const std::string& type, const std::string& call, double tolerance = 0) {
+    const std::string dtype = type.substr(0, type.find('['));
+    expect_text("%x: " + type, fmt::format("%y: {}[*] = {}\nreturn %y", dtype, call), tolerance);
+  };
+  for (const char* const type : {"f16[200,136]", "f32[72,136]", "bf16[40,264]", "f16[40,49]"})
+    expect(type, "Transpose(%x) {perm = [1, 0]}");
+  expect("f16[512,16384]", "Transpose(%x) {perm = [1, 0]}");
+  expect("f16[2,128,20,24]", "Transpose(%x) {perm = [0, 2, 3, 1]}");
+  for (const char* const type : {"f16[2,1024,64]", "bf16[1,1100,40]", "f32[2,300,12]", "f32[3,21,33]"})
+    expect(type, "Softmax(%x) {axis = 1}", type[0] == 'b' ? 8e-3 : type[1] == '1' ? 1e-3 : 4e-6);
+  for (const char* const type : {"f16[2,3,9,32]", "bf16[1,2,6,16]", "f32[1,3,8,20]", "f16[1,3,7,14]"}) {
+    expect(type, "MaxPool(%x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}");
+    expect(type, "AveragePool(%x) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}",
+           type[0] == 'b'   ? 8e-3
+           : type[1] == '1' ? 1e-3
+                            : 2e-6);
+  }
+  expect("f16[4097]", "Gelu(%x)", 1e-3);
+  expect_text("%x: f16[300,64], %i: i64[140000]", "%y: f16[*] = Gather(%x, %i)\nreturn %y", 0, 300);
+  const auto pad = [&](const std::string& type, const std::string& pads) {
+    expect_text("%x: " + type,
+                fmt::format("%n: i64[4] = constant dense({})\n%y: {}[*] = Pad(%x, %n)\nreturn %y", pads,
+                            type.substr(0, type.find('['))));
+  };
+  pad("f16[70,96]", "0, 32, 0, 32");
+  pad("f16[70,97]", "0, 3, 1, 5");
+  pad("f32[5,12]", "1, 4, -1, -4");
+  const auto resize = [&](const std::string& shape, const std::string& sizes, const std::string& how) {
+    expect_text("%x: f16" + shape,
+                fmt::format("%n: i64[4] = constant dense({})\n"
+                            "%y: f16[*] = Resize(%x, none, none, %n) {{{}}}\nreturn %y",
+                            sizes, how),
+                1e-3);
+  };
+  resize("[8,8,64,64]", "8, 8, 128, 128",
+         "mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\"");
+  resize("[8,8,60,64]", "8, 8, 100, 96", "mode = \"nearest\"");
+  resize("[6,8,60,64]", "6, 8, 100, 128", "mode = \"linear\"");
+}
+
 TEST_P(GeneratedKernels, NormaliseGroupsAndRows) {
   expect_op("%x: f32[2,8,5,6], %s: f32[8], %b: f32[8]", "GroupNormalization(%x, %s, %b) {num_groups = 4}",
             4e-6);
