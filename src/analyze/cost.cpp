@@ -21,9 +21,18 @@ bool time_follows_bytes(trace::OperatorClass op_class) {
   return op_class != trace::OperatorClass::kMatrix && op_class != trace::OperatorClass::kConvolution;
 }
 
+// Of products of f32 that the device may compute in tf32 the rate of that, where it was measured.
+double roof_of(const trace::Operator& op, const CostContext& context) {
+  double best = context.roofs.compute_roof(op.dtype, context.threads);
+  if (!op.may_use_tf32) return best;
+  for (const ComputeRoof& roof : context.roofs.compute)
+    if (roof.method == kTf32Method) best = std::max(best, roof.flops.median);
+  return best;
+}
+
 Bound bound_of(const trace::Operator& op, double flops, const CostContext& context, Bytes bytes) {
   Bound bound;
-  bound.compute_roof = context.roofs.compute_roof(op.dtype, context.threads);
+  bound.compute_roof = roof_of(op, context);
   bound.compute_ms = time_ms(flops, bound.compute_roof);
   double read = op.bytes_read, written = op.bytes_written;
   if (bytes ==
@@ -76,7 +85,7 @@ Bound kernel_roof(const trace::Operator& op, const CostContext& context, Bytes b
 std::string roof_name(const trace::Operator& op, const Bound& bound) {
   if (!bound.known()) return "unknown";
   if (bound.memory_bound()) return bound.memory_level;
-  return std::string(dtype_name(op.dtype)) + " compute";
+  return std::string(op.may_use_tf32 ? "tf32" : dtype_name(op.dtype)) + " compute";
 }
 
 Cause Split::main_cause() const {

@@ -455,7 +455,8 @@ void add_bench_command(Program& program) {
       .with_default();
   command.flag("--no-overlap", &options->bench.overlap,
                "run operators one after another, even where side by side is faster", false);
-  command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
+  command.flag("--no-cache", &options->no_cache,
+               "neither read nor keep kernel timings, nor plans of --buckets");
   command.option("--json FILE", &options->json, "also write bench.json to this file").written();
   command
       .flag("--on-request", &options->on_request,

@@ -7,6 +7,7 @@
 #include "apps/command.h"
 #include "core/open_files.h"
 #include "core/units.h"
+#include "lab/buckets/kept_plans.h"
 #include "lab/buckets/padding_cost.h"
 #include "report/text.h"
 #include "runtime/timing_cache.h"
@@ -63,7 +64,10 @@ Status bench_in_buckets(const BenchLine& options) {
   lab::BenchOptions bench = options.bench;
   HONE_ASSIGN(bench.inputs, read_inputs(options.inputs));
   bench.disabled_passes.insert(options.disabled.begin(), options.disabled.end());
-  if (!options.no_cache) bench.timing_cache = runtime::TimingCache::default_path();
+  if (!options.no_cache) {
+    bench.timing_cache = runtime::TimingCache::default_path();
+    bench.plan_folder = lab::KeptPlans::default_folder();
+  }
   ModelOptions open = options.model, bound = options.model;
   open.bindings.clear();
   open.shapes.clear();

@@ -54,10 +54,8 @@ nlohmann::ordered_json served_json(const lab::Served& served) {
                        {"extent", symbol.extent},
                        {"of_plan", symbol.of_plan},
                        {"exact", symbol.exact}});
-  return {{"symbols", std::move(symbols)},
-          {"padding", served.padding()},
-          {"made_now", served.made_now},
-          {"made_s", served.made_s}};
+  return {{"symbols", std::move(symbols)}, {"padding", served.padding()},   {"made_now", served.made_now},
+          {"made_s", served.made_s},       {"from_file", served.from_file}, {"note", served.note}};
 }
 
 }  // namespace hone::apps

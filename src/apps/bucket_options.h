@@ -21,7 +21,7 @@ void add_buckets_to(Command command, std::vector<std::string>* buckets);
 // "batch=1,8,32", or "batch" for the default buckets; each symbol once.
 Result<std::map<std::string, std::vector<int64_t>>> read_buckets(const std::vector<std::string>& given);
 
-// {"symbols": [{"name", "extent", "of_plan", "exact"}], "padding": 0.25, "made_now": true, "made_s": 0.8}
+// {"symbols": [{"name", "extent", "of_plan", "exact"}], "padding": 0.25, "made_now": true, "made_s": 0.8, "from_file": false, "note": ""}
 nlohmann::ordered_json served_json(const lab::Served& served);
 
 }  // namespace hone::apps

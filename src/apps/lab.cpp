@@ -151,6 +151,8 @@ Status check_options_of_recipe(const LabOptions& options) {
 
 Status run_lab_on_recipe(LabOptions options, Program& program) {
   HONE_CHECK(check_options_of_recipe(options));
+  for (const std::string& name : separated(options.lossy))
+    if (name == "tf32") return usage_error("--lossy tf32: is for models; recipes have no such precision");
   HONE_CHECK(check_threads(options.threads));
   HONE_CHECK(check_passes("--disable", options.disabled));
   HONE_CHECK(settle_device(&options.device));

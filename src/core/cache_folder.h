@@ -1,18 +1,20 @@
-// Where hone keeps what it could make again: timings, compiled kernels.
+// Where hone keeps what it could make again: timings, compiled kernels, plans of buckets.
 #pragma once
 
-#include <cstdlib>
+#include <cstddef>
 #include <filesystem>
+#include <string_view>
 
 namespace hone {
 
 // "<cache folder>/hone", the cache folder from XDG_CACHE_HOME or HOME; empty if neither is set.
-inline std::filesystem::path cache_folder() {
-  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
-    return std::filesystem::path(cache) / "hone";
-  if (const char* const home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    return std::filesystem::path(home) / ".cache" / "hone";
-  return {};
-}
+std::filesystem::path cache_folder();
+
+// Where files with that extension take `most_bytes` of `folder` or more, those that were used longest ago go, until they take
+// less than half of it. Files that another process removes meanwhile are none of our business.
+void make_room(const std::filesystem::path& folder, std::string_view extension, std::size_t most_bytes);
+
+// By its date.
+void mark_used(const std::filesystem::path& file);
 
 }  // namespace hone

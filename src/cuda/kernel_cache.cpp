@@ -161,7 +161,7 @@ std::shared_ptr<const CompiledKernels> KernelCache::load(const std::string& key)
     note(fmt::format("{}: {}; the kernel is compiled again", path.string(), kernels.error().message));
     return nullptr;
   }
-  fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);  // what is used stays longest
+  mark_used(path);  // what is used stays longest
   return std::make_shared<const CompiledKernels>(*kernels);
 }
 
@@ -171,40 +171,11 @@ void KernelCache::store(const std::string& key, const CompiledKernels& kernels) 
   if (folder_.empty()) return;
   Status written = make_folder(folder_);
   if (written.ok()) {
-    make_room();
+    make_room(folder_, ".kernels", limit_bytes_);
     written = write_file(file_of(key), kernel_file(key, kernels));
   }
   if (!written.ok() && notes_.empty())
     notes_.push_back(fmt::format("compiled kernels are not kept: {}", written.error().message));
-}
-
-// With the mutex held. Files that another process removes meanwhile are none of our business.
-void KernelCache::make_room() {
-  struct Kept {
-    fs::path path;
-    std::size_t bytes;
-    fs::file_time_type used;
-  };
-  std::vector<Kept> files;
-  std::size_t bytes = 0;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder_, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    if (entry->path().extension() != ".kernels") continue;
-    std::error_code gone;
-    const Kept file{entry->path(), static_cast<std::size_t>(entry->file_size(gone)),
-                    entry->last_write_time(gone)};
-    if (gone) continue;
-    bytes += file.bytes;
-    files.push_back(file);
-  }
-  if (bytes < limit_bytes_) return;
-  std::sort(files.begin(), files.end(), [](const Kept& a, const Kept& b) { return a.used < b.used; });
-  for (const Kept& file : files) {
-    if (bytes < limit_bytes_ / 2) break;
-    fs::remove(file.path, error);
-    bytes -= file.bytes;
-  }
 }
 
 int KernelCache::compiled() const {

@@ -51,7 +51,6 @@ class KernelCache {
   Result<std::shared_ptr<const CompiledKernels>> make(const KernelSource& source, const std::string& key);
   std::shared_ptr<const CompiledKernels> load(const std::string& key);
   void store(const std::string& key, const CompiledKernels& kernels);
-  void make_room();
   void note(std::string text);
 
   const std::shared_ptr<const Nvrtc> nvrtc_;

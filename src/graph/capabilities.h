@@ -69,7 +69,8 @@ struct Capabilities {
 
   Layout convolution_layout = Layout::kPlain;  // what convolutions run fastest in
   Layout converted_layout = Layout::kPlain;    // and those that read converted_products
-  DTypeSet laid_out;                           // element types that tensors in that layout may have
+  bool tf32_products = false;  // of f32: faster where they may round their operands (graph/product_math.h)
+  DTypeSet laid_out;           // element types that tensors in that layout may have
 
   // Null where there is none.
   const PointwiseCapability* find_pointwise(std::string_view op) const;

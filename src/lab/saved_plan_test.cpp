@@ -10,8 +10,9 @@
 #include "graph/text.h"
 #include "lab/prepared.h"
 #include "model/zoo/zoo.h"
-#include "runtime/kernel_timer.h"
 #include "runtime/testing/providers.h"
+#include "runtime/testing/unmeasured.h"
+#include "runtime/timing_cache.h"
 
 namespace hone::lab {
 namespace {
@@ -19,29 +20,7 @@ namespace {
 using graph::GraphBuilder;
 using graph::ValueId;
 using runtime::Provider;
-
-// The provider given, that must not be asked to measure.
-class Unmeasured : public Provider {
- public:
-  explicit Unmeasured(const Provider& of) : of_(of) {}
-  std::string_view name() const override { return of_.name(); }
-  std::string signature(runtime::Share share) const override { return of_.signature(share); }
-  std::vector<runtime::Trait> traits() const override { return of_.traits(); }
-  std::shared_ptr<runtime::Device> device() const override { return of_.device(); }
-  Result<std::vector<runtime::Candidate>> candidates(const graph::Graph& graph, const graph::Node& node,
-                                                     runtime::Share share) const override {
-    return of_.candidates(graph, node, share);
-  }
-  Result<std::unique_ptr<runtime::KernelTimer>> make_timer(std::size_t, runtime::Share) const override {
-    return invalid("nothing is to be measured");
-  }
-  int lanes() const override { return of_.lanes(); }
-  bool compiles() const override { return of_.compiles(); }
-  int threads() const override { return of_.threads(); }
-
- private:
-  const Provider& of_;
-};
+using runtime::testing::Unmeasured;
 
 Tensor some_numbers(Shape shape, float step) {
   Tensor tensor = Tensor::zeros(DType::kF32, std::move(shape));
@@ -154,6 +133,41 @@ TEST_P(SavedPlanOnDevices, HasTheSameBytesForTheSameTimings) {
   const auto measured = read_file(path_);
   ASSERT_NO_FATAL_FAILURE(save(branching_graph(), options));  // remembers
   EXPECT_EQ(*measured, *read_file(path_));
+}
+
+// What was measured on one machine serves others of its kind: as a file that is copied there.
+TEST_P(SavedPlanOnDevices, IsTheSameByACopyOfTheTimingCacheAndNothingIsMeasured) {
+  const std::filesystem::path folder = scratch_path("copied-timings");
+  runtime::TimingCache here = runtime::TimingCache::open(folder / "timings.tsv");
+  runtime::PlanOptions options;
+  options.tune_ms_per_node = 1;
+  options.cache = &here;
+  ASSERT_NO_FATAL_FAILURE(save(branching_graph(), options));
+  const auto measured = read_file(path_);
+  ASSERT_TRUE(here.save().ok());
+
+  std::filesystem::copy_file(folder / "timings.tsv", folder / "of-another.tsv");
+  runtime::TimingCache there = runtime::TimingCache::open(folder / "of-another.tsv");
+  EXPECT_TRUE(there.note().empty()) << there.note();
+  EXPECT_EQ(there.size(), here.size());
+  options.cache = &there;
+  const Unmeasured unmeasured(*provider_);
+  const auto optimised = optimise(branching_graph(), unmeasured, {});
+  ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+  const auto made = runtime::Plan::compile(*optimised, unmeasured, options);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  ASSERT_TRUE(save_plan(**made, unmeasured, "/models/net.onnx", {}, path_).ok());
+  EXPECT_EQ(*measured, *read_file(path_));
+
+  // And without it there is something to measure, or the test would say nothing.
+  const auto candidates = provider_->candidates(*optimised, optimised->nodes()[0], runtime::Share::kDevice);
+  ASSERT_TRUE(candidates.ok());
+  if (candidates->size() > 1) {
+    runtime::TimingCache none;
+    options.cache = &none;
+    EXPECT_FALSE(runtime::Plan::compile(*optimised, unmeasured, options).ok());
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_P(SavedPlanOnDevices, IsRefusedByAnotherMachineInOneLineThatSaysWhatDiffers) {

@@ -1,5 +1,6 @@
 #include "passes/absorb_transposes.h"
 
+#include "graph/product_math.h"
 #include "passes/rewrite.h"
 
 namespace hone::passes {
@@ -39,6 +40,7 @@ class Absorber {
     const ValueId product = builder_.add(
         "Gemm", {a, b_turned ? *b_turned : b},
         {{"transA", int64_t{a_turned ? 1 : 0}}, {"transB", int64_t{b_turned ? 1 : 0}}}, node.name);
+    if (graph::may_use_tf32(node)) graph::allow_tf32(builder_.mutable_node(builder_.value(product).producer));
     builder_.replace_all_uses(node.outputs[0], reshaped(product, result.shape(), node.name + ".shape"));
     builder_.replacing({});
     builder_.erase(id);

@@ -56,6 +56,7 @@ struct TypeChoice {
   DType type = DType::kUndefined;  // in which it works now
   bool narrowed = false;
   std::string why;
+  bool tf32 = false;  // of f32, and its kernel may round what it multiplies (graph/product_math.h)
 };
 
 struct PassOutcome {

@@ -9,6 +9,7 @@
 #include "graph/verify.h"
 #include "passes/absorb_transposes.h"
 #include "passes/align_classes.h"
+#include "passes/allow_tf32.h"
 #include "passes/assign_layouts.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
@@ -101,6 +102,10 @@ const std::vector<Pass>& pipeline() {
       // where what the model said has none.
       {"recognise_narrow_attention", "merge", Numerics::kReassociating,
        "find attention in what has been narrowed", recognise_attention},
+      // On the products of f32 that are left, before they are merged and fused, which keeps together what multiplies alike.
+      {"tf32", "tf32", Numerics::kLossy,
+       "let products of f32 round what they multiply to tf32, where matrix units take that", allow_tf32,
+       Aim::kTime, 0.005},
       // After all that looks for a product behind a value, before layouts, which a merged convolution chooses
       // once.
       {"merge_parallel", "merge", Numerics::kReassociating,

@@ -148,6 +148,7 @@ TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
            {"lab", "m.onnx", "--lossy", "fold_constants"},
            {"lab", "m.onnx", "--lossy", ""},
            {"lab", "r.toml", "--lossy", ""},
+           {"lab", "r.toml", "--lossy", "tf32"},
            {"bench", "m.onnx", "--disable", "polish"},
            {"bench", "m.onnx", "--device", "quantum"},
            {"bench", "m.onnx", "--concurrency", "9999"},

@@ -214,6 +214,18 @@ TEST_F(BucketsOfACommand, BenchSaysWhichServedAndWhatPaddingCosts) {
   EXPECT_TRUE(exact["against_exact"].is_null());
 }
 
+TEST_F(BucketsOfACommand, BenchKeepsPlansForTheNextStartUnlessTheCacheIsOff) {
+  const std::vector<std::string> line = {"bench",  model_,    "--buckets", "batch=4",
+                                         "--bind", "batch=4", "--budget",  "0.1"};
+  std::vector<std::string> off = line;
+  off.emplace_back("--no-cache");
+  EXPECT_FALSE(json_of(off)["served"]["from_file"]);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cache/hone/plans"));
+  EXPECT_FALSE(json_of(line)["served"]["from_file"]);
+  EXPECT_TRUE(json_of(line)["served"]["from_file"]);
+  EXPECT_FALSE(json_of(off)["served"]["from_file"]);
+}
+
 TEST_F(BucketsOfACommand, RefuseWhatCannotBeMeant) {
   const std::vector<std::vector<std::string>> lines = {
       {"bench", model_, "--buckets", "batch=0"},

@@ -194,6 +194,15 @@ const PassCase kPassCases[] = {
       %y: f32[*] = Tanh(%g)
       return %y
     })"},
+    {"tf32", "products_and_convolutions", R"((%x: f32[1,2,6,6], %v: f32[2,6]) {
+      %w: f32[4,2,3,3] = constant numbers(72)
+      %m: f32[6,3] = constant numbers(18)
+      %c: f32[*] = Conv(%x, %w) {pads = [1,1,1,1]}
+      %r: f32[*] = Relu(%c)
+      %p: f32[*] = MatMul(%v, %m)
+      %s: f32[*] = Softmax(%p) {axis = -1}
+      return %r, %s
+    })"},
     {"merge_parallel", "products_of_one_input", R"((%x: f32[1,2,5,4]) {
       %wa: f32[16,2,1,1] = constant numbers(32)
       %wb: f32[32,2,1,1] = constant numbers(64)

@@ -97,14 +97,18 @@ void multiply(void* data) {
     const auto element = [&](const Layout& layout, const void* at, int64_t row, int64_t column) {
       return number(at, layout.type, batch * layout.offset + column * layout.ld + row);
     };
+    const auto factor = [&](const Layout& layout, const void* at, int64_t row, int64_t column) {
+      const double x = element(layout, at, row, column);
+      return run.desc.compute == hone::cuda::kBlasComputeTf32 ? hone::cuda::testing::tf32_number(x) : x;
+    };
     for (int64_t column = 0; column < static_cast<int64_t>(run.d.columns); ++column) {
       for (int64_t row = 0; row < static_cast<int64_t>(run.d.rows); ++row) {
         double sum = 0;
         for (int64_t k = 0; k < depth; ++k)
-          sum += (run.desc.transposed_a != 0 ? element(run.a, run.a_at, k, row)
-                                             : element(run.a, run.a_at, row, k)) *
-                 (run.desc.transposed_b != 0 ? element(run.b, run.b_at, column, k)
-                                             : element(run.b, run.b_at, k, column));
+          sum += (run.desc.transposed_a != 0 ? factor(run.a, run.a_at, k, row)
+                                             : factor(run.a, run.a_at, row, k)) *
+                 (run.desc.transposed_b != 0 ? factor(run.b, run.b_at, column, k)
+                                             : factor(run.b, run.b_at, k, column));
         sum *= run.alpha;
         if (run.beta != 0) sum += run.beta * element(run.d, run.c_at, row, column);
         if (has(run.desc, hone::cuda::kBlasEpilogueBias)) sum += number(run.desc.bias, run.d.type, row);

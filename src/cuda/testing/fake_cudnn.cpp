@@ -7,7 +7,7 @@
 //
 // Its engines are made after those that 9.19 has for an H100. Compiled ones take the sum of a convolution, one tensor and one
 // bias, and a few functions of that; a generated one any function, with channels last, on tensor cores. In f32 its first
-// guesses are engines of tensor cores, which round, or give other numbers each time: who runs one gets NaN.
+// guesses are engines of tensor cores, which round to tf32, or give other numbers each time: who runs one of those gets NaN.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -489,7 +489,8 @@ CudnnCode cudnnBackendExecute(void* handle, Object* plan, Object* pack) {
   auto run = std::make_unique<ProgramRun>(
       ProgramRun{.program = *read_program(engine.object(kEngineGraph)), .wrong = false, .at = {}});
   const bool in_f32 = !run->program.composition && run->program.result().type == CudnnDataType::kF32;
-  run->wrong = index == kUnsteady || (in_f32 && (index == kTensorCores || index == kGenerated));
+  run->wrong = index == kUnsteady;
+  run->tf32 = in_f32 && (index == kTensorCores || index == kGenerated);
   const auto uids = pack->all<int64_t>(kPackUids);
   const auto addresses = pack->all<void*>(kPackPointers);
   for (size_t i = 0; i < uids.size(); ++i) run->at[uids[i]] = addresses[i];

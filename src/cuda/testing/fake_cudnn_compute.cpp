@@ -80,11 +80,17 @@ std::vector<double> convolve(const ProgramRun& run) {
                                                                                            : c.y.count()),
                              0.0);
   if (c.weight_gradient) {
-    const std::vector<double> x = numbers(run, c.x), y = numbers(run, c.y);
+    std::vector<double> x = numbers(run, c.x), y = numbers(run, c.y);
+    if (run.tf32)
+      for (std::vector<double>* factors : {&x, &y})
+        for (double& number : *factors) number = testing::tf32_number(number);
     each_product(c, [&](size_t at_x, size_t at_y, size_t at_w) { result[at_w] += x[at_x] * y[at_y]; });
     return result;
   }
-  const std::vector<double> w = numbers(run, c.w), given = numbers(run, c.backward ? c.y : c.x);
+  std::vector<double> w = numbers(run, c.w), given = numbers(run, c.backward ? c.y : c.x);
+  if (run.tf32)
+    for (std::vector<double>* factors : {&w, &given})
+      for (double& x : *factors) x = testing::tf32_number(x);
   each_product(c, [&](size_t at_x, size_t at_y, size_t at_w) {
     if (c.backward)
       result[at_x] += w[at_w] * given[at_y];

@@ -147,6 +147,7 @@ std::optional<Program> read_composition(const std::vector<const Object*>& operat
 struct ProgramRun {
   Program program;
   bool wrong = false;  // of an engine that computes something else: NaN
+  bool tf32 = false;   // f32 on tensor cores: rounded before it is multiplied
   std::map<int64_t, void*> at;
   std::map<int64_t, float> by_value = {};  // numbers, as they were when the run was given
 

@@ -1,6 +1,8 @@
-// Half types as the fakes of NVIDIA's libraries store them: bits to numbers and back, rounded to the nearest even.
+// Half types as the fakes of NVIDIA's libraries store them: bits to numbers and back, rounded to the nearest even. And what
+// matrix units read of f32 that is to be multiplied in tf32: 10 bits of mantissa.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -24,6 +26,13 @@ inline uint16_t f16_bits(float x) {
   uint16_t bits;
   std::memcpy(&bits, &half, sizeof bits);
   return bits;
+}
+
+inline double tf32_number(double x) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);  // in [0.5, 1): one bit before the ten
+  return std::ldexp(std::round(std::ldexp(mantissa, 11)), exponent - 11);
 }
 
 inline uint16_t bf16_bits(float x) {

@@ -7,6 +7,7 @@
 #include "core/winograd.h"
 #include "graph/ops/parts.h"
 #include "graph/ops/window_infer.h"
+#include "graph/product_math.h"
 
 namespace hone::graph {
 namespace {
@@ -101,6 +102,7 @@ Status infer_conv_as(InferContext& context, std::size_t w, DType dtype, bool tra
 }
 
 Status infer_conv(InferContext& context) {
+  HONE_CHECK(infer::check_product_math(context));
   HONE_CHECK(expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
   HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
   const std::size_t bias = context.node().op == "DeformConv" ? 3 : 2;
@@ -276,7 +278,7 @@ void add_convolution_ops(OpTable& table) {
              .op_class = OpClass::kConvolution,
              .min_inputs = 2,
              .max_inputs = 3,
-             .attributes = conv_attributes({{kOutputLayout, kString}}),
+             .attributes = conv_attributes({{kOutputLayout, kString}, {kProductMath, kString}}),
              .infer = infer_conv,
              .flops = conv_flops,
              .least_flops = least_conv_flops,
@@ -286,8 +288,10 @@ void add_convolution_ops(OpTable& table) {
              .op_class = OpClass::kConvolution,
              .min_inputs = 2,
              .max_inputs = 3,
-             .attributes = conv_attributes(
-                 {{"output_padding", kInts}, {"output_shape", kInts}, {kOutputLayout, kString}}),
+             .attributes = conv_attributes({{"output_padding", kInts},
+                                            {"output_shape", kInts},
+                                            {kOutputLayout, kString},
+                                            {kProductMath, kString}}),
              .infer = infer_conv,
              .flops = conv_transpose_flops,
              .layouts = LayoutRule::kGiven,

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/onnx_dtype.h"
+#include "graph/product_math.h"
 
 namespace hone::graph::infer {
 
@@ -107,6 +108,12 @@ Status expect_same_dtype(const InferContext& context, std::size_t a, std::size_t
   if (x == y || x == DType::kUndefined || y == DType::kUndefined) return {};
   return context.error(fmt::format("inputs {} and {} have dtypes {} and {}, must be the same", a, b,
                                    dtype_name(x), dtype_name(y)));
+}
+
+Status check_product_math(const InferContext& context) {
+  const std::string math = context.attributes().text(kProductMath, std::string(kTf32Math));
+  if (math == kTf32Math) return {};
+  return context.error(fmt::format("attribute {} is '{}', must be '{}'", kProductMath, math, kTf32Math));
 }
 
 Status expect_rank(const InferContext& context, std::size_t input, int64_t rank) {

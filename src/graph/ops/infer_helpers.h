@@ -39,6 +39,8 @@ Status expect_dtype(const InferContext& context, std::size_t input, bool (*allow
                     std::string_view what);  // what: "a floating-point type"
 Status expect_same_dtype(const InferContext& context, std::size_t a, std::size_t b);
 Status expect_rank(const InferContext& context, std::size_t input, int64_t rank);
+// Of attribute "math" (graph/product_math.h): a word that is known, where there is one.
+Status check_product_math(const InferContext& context);
 Status expect_rank_at_least(const InferContext& context, std::size_t input, int64_t rank);
 
 // --- whole rules ---

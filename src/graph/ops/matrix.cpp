@@ -7,6 +7,7 @@
 #include "core/einsum.h"
 #include "graph/ops/infer_helpers.h"
 #include "graph/ops/parts.h"
+#include "graph/product_math.h"
 
 namespace hone::graph {
 namespace {
@@ -34,6 +35,7 @@ Result<TensorType> product_type(const TensorType& a, const TensorType& b, DType 
 }
 
 Status infer_matmul(InferContext& context) {
+  HONE_CHECK(infer::check_product_math(context));
   HONE_CHECK(expect_dtype(context, 0, infer::is_numeric, "a numeric type"));
   HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
   HONE_ASSIGN(TensorType type, product_type(context.input(0), context.input(1), context.input(0).dtype));
@@ -59,6 +61,7 @@ Status infer_qlinear_matmul(InferContext& context) {
 }
 
 Status infer_gemm(InferContext& context) {
+  HONE_CHECK(infer::check_product_math(context));
   HONE_CHECK(expect_dtype(context, 0, infer::is_numeric, "a numeric type"));
   HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
   HONE_CHECK(infer::expect_rank(context, 0, 2));
@@ -176,6 +179,7 @@ void add_matrix_ops(OpTable& table) {
              .op_class = OpClass::kMatrix,
              .min_inputs = 2,
              .max_inputs = 2,
+             .attributes = {{kProductMath, kString}},
              .infer = infer_matmul,
              .flops = product_flops,
              .summary = "matrix product, batched and broadcast as NumPy's matmul"});
@@ -193,14 +197,16 @@ void add_matrix_ops(OpTable& table) {
              .infer = infer_qlinear_matmul,
              .flops = qlinear_matmul_flops,
              .summary = "8-bit matrix product, requantized to 8 bits"});
-  table.add({.name = "Gemm",
-             .op_class = OpClass::kMatrix,
-             .min_inputs = 2,
-             .max_inputs = 3,
-             .attributes = {{"alpha", kFloat}, {"beta", kFloat}, {"transA", kInt}, {"transB", kInt}},
-             .infer = infer_gemm,
-             .flops = gemm_flops,
-             .summary = "alpha · A · B + beta · C of matrices, transposed on request"});
+  table.add(
+      {.name = "Gemm",
+       .op_class = OpClass::kMatrix,
+       .min_inputs = 2,
+       .max_inputs = 3,
+       .attributes =
+           {{"alpha", kFloat}, {"beta", kFloat}, {"transA", kInt}, {"transB", kInt}, {kProductMath, kString}},
+       .infer = infer_gemm,
+       .flops = gemm_flops,
+       .summary = "alpha · A · B + beta · C of matrices, transposed on request"});
   table.add({.name = "Einsum",
              .op_class = OpClass::kMatrix,
              .min_inputs = 1,

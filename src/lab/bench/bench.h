@@ -32,6 +32,7 @@ struct BenchOptions {
   int warm_up_runs = -1;                 // unmeasured calls first; below 0: for a while
   int runs = 0;  // measured calls of each plan, whatever the budget; 0: as many as it allows
   std::filesystem::path timing_cache;  // empty: none
+  std::filesystem::path plan_folder;   // of plans in buckets; empty: none is kept
   bool against_ort = false;            // needs concurrency 1
   std::filesystem::path ort_library;   // empty: found (peers/ort.h)
   // Told what is being done and how far it is; false cancels.

@@ -85,7 +85,9 @@ std::string Served::text() const {
       text += fmt::format(" (exactly: {})", symbol.exact);
   }
   if (text.empty()) text = "plan for the only extents";
-  return made_now ? text + fmt::format("; made now, in {:.2f} s", made_s) : text;
+  if (made_now)
+    text += fmt::format("; {} now, in {:.2f} s", from_file ? "read from its file" : "made", made_s);
+  return note.empty() ? text : fmt::format("{}; {}", text, note);
 }
 
 // A plan, and what runs of it wait for.
@@ -99,6 +101,15 @@ struct BucketedPlans::Bucket {
   int64_t runs = 0;
 };
 
+BucketedPlans::BucketedPlans(Graph graph, const runtime::Provider& provider, BucketOptions options)
+    : graph_(std::move(graph)),
+      provider_(provider),
+      options_(std::move(options)),
+      kept_plans_(options_.plan_folder.empty() || options_.plan.check_numbers
+                      ? std::nullopt
+                      : std::optional<KeptPlans>(
+                            std::in_place, options_.plan_folder, provider,
+                            plans_key(graph_, provider, options_.disabled_passes, options_.plan))) {}
 BucketedPlans::~BucketedPlans() = default;
 
 Result<std::unique_ptr<BucketedPlans>> BucketedPlans::make(Graph graph, const runtime::Provider& provider,
@@ -227,13 +238,30 @@ void BucketedPlans::forget(const Bucket& bucket) {
   std::erase_if(buckets_, [&](const std::shared_ptr<Bucket>& other) { return other.get() == &bucket; });
 }
 
+Result<std::unique_ptr<runtime::Plan>> BucketedPlans::compile(const Extents& extents) const {
+  HONE_ASSIGN(Graph graph, specialised(extents));
+  HONE_ASSIGN(const Graph optimised, optimise(std::move(graph), provider_, options_.disabled_passes));
+  return runtime::Plan::compile(optimised, provider_, options_.plan);
+}
+
+Result<std::unique_ptr<runtime::Plan>> BucketedPlans::find_or_compile(const Extents& extents,
+                                                                      Served& served) const {
+  if (!kept_plans_) return compile(extents);
+  KeptPlans::Found found = kept_plans_->find(extents);
+  served.from_file = found.plan != nullptr;
+  if (!found.why_not.empty()) served.note = fmt::format("what was kept did not serve: {}", found.why_not);
+  if (served.from_file) return std::move(found.plan);
+  HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan, compile(extents));
+  if (const Status kept = kept_plans_->keep(*plan, extents); !kept.ok())
+    served.note = fmt::format("it is not kept for the next start: {}", kept.error().message);
+  return plan;
+}
+
 Status BucketedPlans::make_plan(Bucket& bucket, Served& served) {
   if (bucket.plan != nullptr) return {};
   const std::lock_guard one_at_a_time(making_);
   const int64_t begin = now_ns();
-  HONE_ASSIGN(Graph graph, specialised(bucket.extents));
-  HONE_ASSIGN(const Graph optimised, optimise(std::move(graph), provider_, options_.disabled_passes));
-  HONE_ASSIGN(bucket.plan, runtime::Plan::compile(optimised, provider_, options_.plan));
+  HONE_ASSIGN(bucket.plan, find_or_compile(bucket.extents, served));
   served.made_now = true;
   served.made_s = static_cast<double>(now_ns() - begin) / 1e9;
   const std::lock_guard lock(mutex_);
@@ -246,7 +274,7 @@ Result<Served> BucketedPlans::make_ahead(const Extents& extents) {
     if (!extents.contains(symbol))
       return invalid(fmt::format("no extent is given for the symbol '{}'", symbol));
   HONE_ASSIGN(const auto decision, decide(extents));
-  Served served{decision->symbols, false, 0};
+  Served served{.symbols = decision->symbols};
   const std::shared_ptr<Bucket> bucket = bucket_of(decision->of_plan);
   {
     const std::lock_guard lock(bucket->mutex);
@@ -280,7 +308,7 @@ Result<std::size_t> BucketedPlans::make_all() {
 Result<BucketRun> BucketedPlans::run(std::span<const Tensor> inputs) {
   HONE_ASSIGN(const Extents extents, extents_of(inputs));
   HONE_ASSIGN(const auto decision, decide(extents));
-  BucketRun run{{}, {decision->symbols, false, 0}};
+  BucketRun run{{}, {.symbols = decision->symbols}};
   std::vector<Tensor> padded;
   for (std::size_t i = 0; i < inputs.size() && !decision->outputs.empty(); ++i) {
     const graph::TensorType type = with_extents(graph_.type(graph_.inputs()[i]), decision->of_plan);

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,14 +21,12 @@
 #include "core/tensor.h"
 #include "graph/graph.h"
 #include "graph/padding.h"
+#include "lab/buckets/kept_plans.h"
 #include "runtime/plan.h"
 #include "runtime/provider.h"
 #include "runtime/timing_cache.h"
 
 namespace hone::lab {
-
-// What the model's symbols stand for: "batch" → 3.
-using Extents = std::map<std::string, int64_t>;
 
 // 1, 2, 4 … up to this, where a symbol's buckets are not listed.
 inline constexpr int64_t kLargestDefaultBucket = 1024;
@@ -37,6 +37,8 @@ struct BucketOptions {
       buckets;  // of each symbol, ascending; one without is always exact
   std::set<std::string> disabled_passes;
   runtime::PlanOptions plan;  // of each; its cache is used by one plan at a time
+  // Where plans are kept from process to process (kept_plans.h); empty: nowhere. None is with `plan.check_numbers`.
+  std::filesystem::path plan_folder = {};
   // Of the plans that are kept, those used longest ago go. A plan that takes more by itself is kept alone.
   std::size_t most_plans = 32;
   std::size_t most_bytes =
@@ -55,6 +57,8 @@ struct Served {
   std::vector<ServedSymbol> symbols;  // by name
   bool made_now = false;              // a plan was made for it
   double made_s = 0;                  // how long that took
+  bool from_file = false;  // it was made from what an earlier process had kept, and nothing measured
+  std::string note = {};   // why a kept plan did not serve, or none could be kept
   // Of what the plan computes, as far as work grows with the product of the extents.
   double padding() const;
   // "plan for batch = 8 (3 given, 62 % padding), sequence = 100 (exactly: node 'soft' (Softmax) works along a padded
@@ -105,8 +109,7 @@ class BucketedPlans {
     std::vector<ServedSymbol> symbols;
   };
 
-  BucketedPlans(graph::Graph graph, const runtime::Provider& provider, BucketOptions options)
-      : graph_(std::move(graph)), provider_(provider), options_(std::move(options)) {}
+  BucketedPlans(graph::Graph graph, const runtime::Provider& provider, BucketOptions options);
 
   Result<Extents> extents_of(std::span<const Tensor> inputs) const;
   Result<graph::Graph> specialised(const Extents& extents) const;
@@ -115,12 +118,15 @@ class BucketedPlans {
   Result<Decision> decide_anew(const Extents& extents) const;
   std::shared_ptr<Bucket> bucket_of(const Extents& extents);
   Status make_plan(Bucket& bucket, Served& served);  // the bucket's lock held
+  Result<std::unique_ptr<runtime::Plan>> compile(const Extents& extents) const;
+  Result<std::unique_ptr<runtime::Plan>> find_or_compile(const Extents& extents, Served& served) const;
   void drop_oldest();
   void forget(const Bucket& bucket);
 
   const graph::Graph graph_;
   const runtime::Provider& provider_;
   const BucketOptions options_;
+  const std::optional<KeptPlans> kept_plans_;
 
   mutable std::mutex mutex_;                    // of the two below
   std::list<std::shared_ptr<Bucket>> buckets_;  // latest used first

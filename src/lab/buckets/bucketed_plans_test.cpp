@@ -3,11 +3,14 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "core/file.h"
+#include "core/testing/scratch_path.h"
 #include "graph/builder.h"
 #include "graph/text.h"
 #include "lab/gate/numeric.h"
@@ -15,6 +18,7 @@
 #include "model/zoo/models.h"
 #include "runtime/interpreter.h"
 #include "runtime/testing/providers.h"
+#include "runtime/testing/unmeasured.h"
 
 namespace hone::lab {
 namespace {
@@ -23,13 +27,15 @@ using graph::Graph;
 using runtime::Provider;
 
 // Rows of products and norms over a batch, and over positions of a sequence that nothing joins.
-Graph rows_of_a_sequence() {
-  return *graph::parse(R"(graph "rows" (%x: f32[batch,sequence,6]) {
-    %w: f32[6,5] = constant dense(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+Graph rows_of_a_sequence(float last = 10) {
+  const std::string text = R"(graph "rows" (%x: f32[batch,sequence,6]) {
+    %w: f32[6,5] = constant dense(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8, 9, LAST)
     %h: f32[batch,sequence,5] = MatMul(%x, %w) "h"
     %y: f32[batch,sequence,5] = Softmax(%h) {axis = 2} "y"
     return %y
-  })");
+  })";
+  const std::size_t at = text.find("LAST");
+  return *graph::parse(text.substr(0, at) + std::to_string(last) + text.substr(at + 4));
 }
 
 // The same, but each position is divided by the sum of all.
@@ -133,6 +139,125 @@ TEST_P(BucketsOnDevices, RunExactlyWherePaddingWouldChangeTheNumbersAndSayWhy) {
             "(ReduceMean) works along "
             "a padded axis)");
   EXPECT_DOUBLE_EQ(run->served.padding(), 0.25);
+}
+
+// --- plans that outlive the process ---
+
+class KeptBuckets : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  BucketOptions options() const {
+    BucketOptions options = unmeasured({{"batch", {4}}});
+    options.plan.autotune = true;
+    options.plan.tune_ms_per_node = 1;
+    options.plan_folder = folder_;
+    return options;
+  }
+  // What a process that begins anew gives for a batch of 3.
+  BucketRun start(const Provider& provider, const BucketOptions& options,
+                  const Graph& graph = rows_of_a_sequence()) const {
+    auto plans = BucketedPlans::make(graph, provider, options);
+    if (!plans.ok()) throw std::logic_error(plans.error().message);
+    auto run = (*plans)->run(random_inputs(graph, {{"batch", 3}, {"sequence", 5}}, 7));
+    if (!run.ok()) throw std::logic_error(run.error().message);
+    return *std::move(run);
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> all;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_, none)) all.push_back(entry.path());
+    return all;
+  }
+
+  const std::shared_ptr<const Provider> provider_ = runtime::testing::provider_named(GetParam(), 1);
+  const std::filesystem::path folder_ = scratch_path("kept-plans");
+};
+
+TEST_P(KeptBuckets, AreReadAtTheNextStartAndNothingIsMeasured) {
+  const BucketRun first = start(*provider_, options());
+  EXPECT_TRUE(first.served.made_now);
+  EXPECT_FALSE(first.served.from_file);
+  EXPECT_EQ(first.served.note, "");
+  EXPECT_EQ(files().size(), 1U);
+  const BucketRun second = start(runtime::testing::Unmeasured(*provider_), options());
+  EXPECT_TRUE(second.served.from_file) << second.served.text();
+  EXPECT_NE(second.served.text().find("; read from its file now, in "), std::string::npos)
+      << second.served.text();
+  EXPECT_TRUE(same_tensor(first.outputs[0], second.outputs[0]));
+}
+
+TEST_P(KeptBuckets, AreMadeAnewWhereTheFileIsDamagedOrAnothers) {
+  const BucketRun first = start(*provider_, options());
+  const std::filesystem::path file = files().at(0);
+  const std::string whole = *read_file(file);
+  start(*provider_, options(), mean_over_the_sequence());
+  ASSERT_EQ(files().size(), 2U);
+  const std::string foreign = *read_file(files()[0] == file ? files()[1] : files()[0]);
+  std::string flipped = whole;
+  flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 0x20);
+  for (const std::string& text :
+       {std::string(), std::string("no plan at all"), whole.substr(0, whole.size() / 2), flipped, foreign}) {
+    ASSERT_TRUE(write_file(file, text).ok());
+    const BucketRun again = start(*provider_, options());
+    EXPECT_FALSE(again.served.from_file);
+    EXPECT_TRUE(same_tensor(first.outputs[0], again.outputs[0]));
+    EXPECT_TRUE(start(*provider_, options()).served.from_file) << "it was made anew and not kept";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KeptBuckets, ::testing::Values("cpu", runtime::testing::kCudaOnHost),
+                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Gpu, KeptBuckets, ::testing::ValuesIn(runtime::testing::gpu_providers()),
+                         [](const auto& test) { return std::string(test.param); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KeptBuckets);
+
+using KeptBucketsOfTheCpu = KeptBuckets;
+INSTANTIATE_TEST_SUITE_P(Cpu, KeptBucketsOfTheCpu, ::testing::Values("cpu"));
+
+TEST_P(KeptBucketsOfTheCpu, AreOfOneModelOneSetOfPassesAndOneDevice) {
+  start(*provider_, options());
+  start(*provider_, options(), rows_of_a_sequence(11));  // another number of the model's
+  EXPECT_EQ(files().size(), 2U);
+  BucketOptions without = options();
+  without.disabled_passes = {"fuse"};
+  start(*provider_, without);
+  EXPECT_EQ(files().size(), 3U);
+  start(*runtime::testing::provider_named("null"), options());
+  EXPECT_EQ(files().size(), 4U);
+  BucketOptions nowhere = options();
+  nowhere.plan_folder.clear();
+  EXPECT_FALSE(start(*provider_, nowhere).served.from_file) << "the cache is off";
+  EXPECT_EQ(files().size(), 4U);
+}
+
+TEST_P(KeptBucketsOfTheCpu, MayBeWrittenBySeveralAtOnce) {
+  std::vector<std::thread> starts;
+  std::atomic<int> agree = 0;
+  const Graph graph = rows_of_a_sequence();
+  const std::vector<Tensor> wanted =
+      *runtime::interpret(graph, random_inputs(graph, {{"batch", 3}, {"sequence", 5}}, 7));
+  for (int i = 0; i < 4; ++i)
+    starts.emplace_back([&] {
+      const auto provider = runtime::testing::cpu_provider(1);
+      const BucketRun run = start(*provider, options());
+      agree += run.served.note.empty() && run.outputs[0].shape() == wanted[0].shape() &&
+                       std::abs(run.outputs[0].at(0) - wanted[0].at(0)) < 1e-4
+                   ? 1
+                   : 0;
+    });
+  for (std::thread& one : starts) one.join();
+  EXPECT_EQ(agree, 4);
+  EXPECT_EQ(files().size(), 1U) << "and nothing unfinished beside it";
+  EXPECT_TRUE(start(*provider_, options()).served.from_file);
+}
+
+TEST_P(KeptBucketsOfTheCpu, RunAllTheSameWhereTheyCannotBeKept) {
+  ASSERT_TRUE(write_file(folder_, "a file where the folder should be").ok());
+  const BucketRun run = start(*provider_, options());
+  EXPECT_FALSE(run.served.from_file);
+  EXPECT_EQ(run.served.note.find("it is not kept for the next start: "), 0U) << run.served.note;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BucketsOnDevices,

@@ -21,6 +21,7 @@ Result<BucketBench> bench_buckets(const graph::Graph& open, const graph::Graph& 
   in_buckets.buckets = buckets;
   in_buckets.disabled_passes = options.disabled_passes;
   in_buckets.plan.cache = &cache;
+  in_buckets.plan_folder = options.plan_folder;
   if (!options.overlap) in_buckets.plan.overlap = runtime::Overlap::kNever;
   in_buckets.plan.progress = [&](std::size_t done, std::size_t total, const std::string& node) {
     return !options.progress || options.progress(0.02, choosing(done, total, node));

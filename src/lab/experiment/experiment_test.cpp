@@ -186,19 +186,44 @@ TEST(Experiment, ComputesTheWholeBatchWhereItsRowsDependOnEachOther) {
   EXPECT_TRUE(result->report.result.passed);
 }
 
+// Values keep f32's range: nothing overflows, and each product has its row.
+TEST(Experiment, SaysWhatTf32RoundsAwayOfEachProduct) {
+  const Machine machine = describe_machine();
+  const runtime::testing::HalfProvider provider(1);
+  ExperimentOptions options;
+  options.budget_s = 0.3;
+  options.lossy = {"tf32"};
+  const auto result = run_experiment(with_large_activations(), provider, machine, low_roofs(1), options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const analyze::PassRow& row = row_of(result->report, "tf32");
+  EXPECT_EQ(row.numerics, "lossy");
+  EXPECT_TRUE(row.changed);
+  ASSERT_EQ(row.precision.size(), 2U) << row.reason;
+  for (const analyze::OperatorPrecision& product : row.precision) {
+    EXPECT_EQ(product.type, "tf32");
+    EXPECT_FALSE(product.kept_f32) << product.why;
+    ASSERT_TRUE(product.rel_err && product.carried_rel_err);
+    EXPECT_GT(*product.rel_err, 1e-6) << product.node;
+    EXPECT_LT(*product.rel_err, 1e-3) << product.node;
+  }
+  EXPECT_TRUE(result->report.result.passed);
+}
+
 // bf16 on CPUs with matrix tiles is another matter.
-TEST(Experiment, OnTheCpuF16IsNoFasterAndTheReportSaysSo) {
+TEST(Experiment, OnTheCpuF16AndTf32AreNoFasterAndTheReportSaysSo) {
   const Machine machine = describe_machine();
   const auto provider = runtime::testing::cpu_provider(1);
   ExperimentOptions options;
   options.budget_s = 0.3;
-  options.lossy = {"fp16"};
+  options.lossy = {"fp16", "tf32"};
   const auto result = run_experiment(with_large_activations(), *provider, machine, low_roofs(1), options);
   ASSERT_TRUE(result.ok()) << result.error().message;
-  const analyze::PassRow& row = row_of(result->report, "fp16");
-  EXPECT_FALSE(row.changed);
-  EXPECT_TRUE(row.precision.empty());
-  EXPECT_NE(row.reason.find("nothing would be faster"), std::string::npos) << row.reason;
+  for (const char* const pass : {"fp16", "tf32"}) {
+    const analyze::PassRow& row = row_of(result->report, pass);
+    EXPECT_FALSE(row.changed);
+    EXPECT_TRUE(row.precision.empty());
+    EXPECT_NE(row.reason.find("nothing would be faster"), std::string::npos) << row.reason;
+  }
 }
 
 }  // namespace

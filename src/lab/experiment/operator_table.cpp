@@ -7,6 +7,7 @@
 #include "core/units.h"
 #include "graph/group_kind.h"
 #include "graph/op_table.h"
+#include "graph/product_math.h"
 #include "graph/training/step_part.h"
 #include "lab/experiment/profile.h"
 #include "trace/import/kernel_symbol.h"
@@ -174,6 +175,7 @@ trace::Operator describe_operator(const Graph& graph, const Node& node) {
   row.phase = phase_of(graph::part_of_step(node));
   row.module = module_of(row.provenance);
   row.dtype = node.has_output(0) ? graph.type(node.outputs[0]).dtype : DType::kUndefined;
+  row.may_use_tf32 = row.dtype == DType::kF32 && graph::may_use_tf32(node);
   if (!all_static(graph, node)) return row;
   row.flops = cost.flops;
   row.least_flops = cost.least_flops;

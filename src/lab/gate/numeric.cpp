@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "graph/product_math.h"
+
 namespace hone::lab {
 namespace {
 
@@ -162,6 +164,7 @@ struct Arithmetic {
       for (const graph::ValueId output : node.outputs) {
         if (output.valid()) see(graph.type(output).dtype, quantised);
       }
+      if (graph::may_use_tf32(node)) see(DType::kF16, false);  // which has as many digits
       for (const auto& body : node.bodies) see(*body);
     }
   }

@@ -10,6 +10,7 @@
 
 #include "core/memory_budget.h"
 #include "graph/op_table.h"
+#include "graph/product_math.h"
 #include "lab/precision/sensitivity.h"
 #include "passes/lower_precision.h"
 
@@ -69,6 +70,7 @@ class Search {
       if (!choice.narrowed || !nodes_.contains(choice.node)) continue;
       names.insert(choice.node);
       type_ = choice.type;
+      tf32_ = choice.tf32;
     }
     return names;
   }
@@ -94,6 +96,7 @@ class Search {
   }
 
   bool keep_out_of_range() {
+    if (tf32_) return false;  // its range is that of f32
     const double most = passes::largest_of(type_);
     const std::string_view type = dtype_name(type_);
     bool any = false;
@@ -175,7 +178,7 @@ class Search {
     analyze::OperatorPrecision row;
     row.node = choice.node;
     row.op = choice.op;
-    row.type = dtype_name(choice.type);
+    row.type = choice.tf32 ? graph::kTf32Math : dtype_name(choice.type);
     row.kept_f32 = !choice.narrowed;
     row.why = choice.why;
     if (const auto known = alone_.find(choice.node); known != alone_.end()) row.rel_err = known->second;
@@ -192,6 +195,7 @@ class Search {
   std::vector<TypeChoice> types_, first_types_;                 // of the last round, of the first
   DType type_ = DType::kF16;                                    // the narrow one
   ReferenceResults kept_;                                       // of all rounds
+  bool tf32_ = false;                                           // none: f32, rounded before it is multiplied
   Sensitivity now_;                                             // of the last round
   std::map<std::string, double, std::less<>> alone_, largest_;  // of all rounds
   std::size_t at_once_ = 1;

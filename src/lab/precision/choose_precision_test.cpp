@@ -8,6 +8,7 @@
 
 #include "graph/builder.h"
 #include "lab/precision/sensitivity.h"
+#include "passes/allow_tf32.h"
 #include "passes/lower_precision.h"
 #include "runtime/interpreter.h"
 
@@ -36,6 +37,7 @@ struct Model {
 passes::PassContext target_of_half() {
   passes::PassContext context;
   context.target.takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+  context.target.takes.tf32_products = true;
   return context;
 }
 
@@ -120,6 +122,28 @@ TEST(ChoosePrecision, LeavesRoomForOtherInputs) {
   const PrecisionDecision decision = decide_for(model);
   EXPECT_NE(row_of(decision, "large").why.find("within a factor of 4 of f16's largest"), std::string::npos)
       << row_of(decision, "large").why;
+}
+
+// The interpreter multiplies f32; what matrix units would make of it is measured beside it.
+TEST(ChoosePrecision, MeasuresWhatTf32RoundsAway) {
+  const PrecisionDecision decision = decide_for(two_products(1e4F, 1e-6F), 0.005, passes::allow_tf32);
+  EXPECT_TRUE(decision.keep_f32.empty()) << "its range is that of f32";
+  ASSERT_EQ(decision.rows.size(), 2U);
+  for (const analyze::OperatorPrecision& row : decision.rows) {
+    EXPECT_EQ(row.type, "tf32");
+    ASSERT_TRUE(row.rel_err && row.carried_rel_err) << row.node;
+    EXPECT_GT(*row.rel_err, 5e-5) << row.node;
+    EXPECT_LT(*row.rel_err, 1e-3) << row.node;
+    EXPECT_LT(*row.carried_rel_err, 2e-3) << row.node;
+  }
+  EXPECT_GT(*row_of(decision, "small").carried_rel_err, *row_of(decision, "small").rel_err / 2);
+}
+
+TEST(ChoosePrecision, KeepsInF32WhatTf32IsTooCoarseFor) {
+  const PrecisionDecision decision = decide_for(two_products(1, 1e-2F), 1e-5, passes::allow_tf32);
+  EXPECT_FALSE(decision.keep_f32.empty());
+  for (const analyze::OperatorPrecision& row : decision.rows)
+    EXPECT_EQ(row.type, row.kept_f32 ? "f32" : "tf32") << row.node;
 }
 
 // Differences of large logits are what softmax sees; f16 stores those around 1,000 in steps of a half.

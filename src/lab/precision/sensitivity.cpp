@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "kernels/cpu/parallel.h"
+#include "passes/allow_tf32.h"
 #include "passes/lower_precision.h"
 #include "runtime/interpreter.h"
 
@@ -47,7 +48,7 @@ class SteppedRun {
   // Runs the next node; what it gave.
   Result<std::vector<Tensor>> step() {
     const Node& node = next();
-    auto results = runtime::interpret_node(node, arguments());
+    auto results = runtime::interpret_node(node, passes::as_multiplied(node, arguments()));
     if (!results.ok()) return results.error().within(fmt::format("node '{}' ({})", node.name, node.op));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].valid()) tensors_[node.outputs[i].index] = (*results)[i];
@@ -235,7 +236,8 @@ class SideBySide {
       else if (value.type.dtype != arguments[i].dtype())
         arguments[i] = passes::narrowed(arguments[i], value.type.dtype);
     }
-    HONE_ASSIGN(const std::vector<Tensor> results, runtime::interpret_node(narrow, arguments));
+    HONE_ASSIGN(const std::vector<Tensor> results,
+                runtime::interpret_node(narrow, passes::as_multiplied(narrow, std::move(arguments))));
     return error_of(results, reference).relative;
   }
 

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "graph/op_table.h"
+#include "graph/product_math.h"
 #include "model/onnx/attribute_proto.h"
 #include "model/onnx/node_order.h"
 #include "model/onnx/state_metadata.h"
@@ -219,6 +220,8 @@ Status NodeReader::read_operator(const NodeProto& proto, const std::string& op, 
   if (standard) HONE_CHECK(upgrade_node(upgrade));
   const graph::OpEntry* entry = graph::find_entry(upgrade.node);
   if (entry == nullptr) return unsupported(fmt::format("unsupported: {} (opset {})", upgrade.node.op, opset));
+  if (!proto.math.empty() && graph::takes_tf32(upgrade.node))
+    upgrade.node.attributes.set(std::string(graph::kProductMath), std::string(proto.math));
   drop_unread_outputs(*entry, upgrade);
   normalize_inputs(upgrade.node);
   HONE_ASSIGN(const std::vector<ValueId> values, upgrade.finish());

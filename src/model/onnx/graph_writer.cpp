@@ -4,6 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "core/onnx_dtype.h"
+#include "graph/product_math.h"
 #include "model/onnx/proto.h"
 #include "model/onnx/target_opset.h"
 #include "model/onnx/tensor_proto.h"
@@ -96,6 +97,13 @@ struct AttributeWriter {
   }
 };
 
+// An entry of a node's metadata_props, which whoever does not know it ignores.
+void write_metadata(pbf_writer& node, std::string_view key, const std::string& value) {
+  pbf_writer entry(node, 9);
+  entry.add_string(1, key.data(), key.size());
+  entry.add_string(2, value);
+}
+
 class GraphWriter {
  public:
   explicit GraphWriter(NamePool& pool) : pool_(pool) {}
@@ -125,6 +133,10 @@ class GraphWriter {
     if (!op.domain.empty()) node_message.add_string(7, op.domain.data(), op.domain.size());
     for (const auto& [name, attribute] : node.attributes) {
       if (name == "output_layout") continue;  // a memory layout: nothing that ONNX speaks of
+      if (name == graph::kProductMath) {
+        write_metadata(node_message, kMathMetadata, std::get<std::string>(attribute));
+        continue;
+      }
       pbf_writer attribute_message(node_message, 5);
       attribute_message.add_string(1, name);
       std::visit(AttributeWriter{attribute_message}, attribute);

@@ -278,6 +278,10 @@ NodeProto decode_node(Message message, int depth) {
       case 8:
         node.overload = message.bytes();
         break;
+      case 9:
+        if (const auto [key, value] = decode_entry(message.message()); key == kMathMetadata)
+          node.math = value;
+        break;
       default:
         message.skip();
     }

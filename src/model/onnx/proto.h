@@ -91,6 +91,9 @@ struct AttributeProto {
   std::vector<SparseTensorProto> sparse_tensors;
 };
 
+// The key of a node's metadata_props that says how it may multiply (graph/product_math.h): ONNX's own attributes do not.
+inline constexpr std::string_view kMathMetadata = "hone.math";
+
 struct NodeProto {
   std::string_view name;
   std::string_view op_type;
@@ -99,6 +102,7 @@ struct NodeProto {
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
   std::vector<AttributeProto> attributes;
+  std::string_view math;  // what metadata_props say under kMathMetadata
 };
 
 struct GraphProto {

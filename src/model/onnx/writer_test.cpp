@@ -139,6 +139,18 @@ TEST_F(Writer, ForgetsLayoutsThatConvolutionsGive) {
   EXPECT_EQ(back.type(back.outputs()[0]).text(), "f32[1,16,4,4]");
 }
 
+// ONNX's operators have no such attribute: it stands beside them, where programs that do not know it leave it alone.
+TEST_F(Writer, KeepsHowProductsMayMultiply) {
+  GraphBuilder b("tf32");
+  const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2, 2}));
+  const ValueId rounds = b.add("MatMul", {x, x}, {{"math", std::string("tf32")}});
+  b.output(b.add("Gemm", {rounds, x}, {{"alpha", 0.5F}}));
+  const Graph back = round_trip(finished(std::move(b)));
+  ASSERT_EQ(back.nodes().size(), 2u);
+  EXPECT_EQ(back.nodes()[0].attributes.text("math", ""), "tf32");
+  EXPECT_FALSE(back.nodes()[1].attributes.has("math"));
+}
+
 TEST_F(Writer, OpensGroupsAndForgetsReorders) {
   GraphBuilder b("groups");
   const ValueId x = b.input("x", tensor_type(DType::kF32, Shape{2, 3}));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/window.h"
+#include "graph/product_math.h"
 #include "kernels/cuda/strided_copy.h"
 #include "runtime/cuda/gpu_launches.h"
 
@@ -98,6 +99,7 @@ class ConvolutionReader {
       return "an empty image";
     cuda::ConvolutionDesc& desc = form_.desc;
     desc.dtype = x.dtype;
+    desc.tf32 = x.dtype == DType::kF32 && graph::may_use_tf32(node());
     desc.channels_last = x.layout == Layout::kChannelsLast;
     desc.transposed = node().op == "ConvTranspose";
     desc.x = x.shape();

@@ -44,6 +44,9 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
     takes.epilogue_operators = cuda_kernels::kMostEpilogue;
   }
   if (kernels.cudnn != nullptr) add_convolutions(takes);
+  constexpr int kFirstWithTf32 = 80;
+  takes.tf32_products =
+      takes.products.holds(DType::kF32) && kernels.device->context()->architecture().number >= kFirstWithTf32;
   takes.attention = takes.split_attention =
       kernels.cudnn != nullptr || kernels.cache != nullptr;  // of some; passes ask about each
   if (kernels.cache == nullptr) return takes;

@@ -327,12 +327,13 @@ std::string lower_convolution(const LowerContext& context, const GpuKernels& ker
   if (std::string why = judge_form(kernels, form, offer); !why.empty()) return why;
   const std::vector<cuda::CudnnEngine>& engines = offer.judged->engines;
   for (std::size_t i = 0; i < engines.size(); ++i) {
-    offer.traits.implementation = fmt::format(
-        "cuDNN {}{}{} ({}, guess {} of {})", engines[i].name(), group.is_group() ? " with epilogue" : "",
-        !offer.traits.behind        ? ""
-        : offer.traits.behind->bias ? ", then the bias"
-                                    : ", then the function",
-        form.desc.channels_last ? "channels_last" : "plain", i + 1, engines.size());
+    offer.traits.implementation =
+        fmt::format("cuDNN {}{}{}{} ({}, guess {} of {})", form.desc.tf32 ? "tf32 " : "", engines[i].name(),
+                    group.is_group() ? " with epilogue" : "",
+                    !offer.traits.behind        ? ""
+                    : offer.traits.behind->bias ? ", then the bias"
+                                                : ", then the function",
+                    form.desc.channels_last ? "channels_last" : "plain", i + 1, engines.size());
     found.push_back({.name = "cuDNN " + engines[i].name(), .make = [kernels, offer, engine = engines[i]] {
                        return make_convolution(kernels, offer, engine);
                      }});

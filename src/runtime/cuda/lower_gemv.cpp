@@ -8,7 +8,9 @@ namespace hone::runtime::cuda_kernels {
 void offer_gemv(const ProductForm& form, const GpuKernels& kernels, bool with_epilogue,
                 std::vector<Candidate>& found) {
   namespace gpu = hone::kernels::gpu;
-  const auto generated = gpu::generate_gemv(form.desc);
+  cuda::ProductDesc exact = form.desc;
+  exact.tf32 = false;  // it waits for memory: there is nothing to win by rounding
+  const auto generated = gpu::generate_gemv(exact);
   if (!generated.ok()) return;
   auto shape = line_of_blocks(generated->blocks, gpu::kGemvBlock);
   const auto joining = line_of_blocks(generated->join_blocks, gpu::kGemvBlock);

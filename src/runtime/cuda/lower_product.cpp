@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/product_math.h"
 #include "runtime/cuda/gpu_kernels.h"
 #include "runtime/cuda/product_form.h"
 #include "runtime/lower/group_view.h"
@@ -120,6 +121,7 @@ class FormReader {
     const graph::Node& product = group_.anchor();
     if (!read_operand(product, 0, form_.inputs.a) || !read_operand(product, 1, form_.inputs.b)) return {};
     form_.desc.dtype = context_.out().dtype;
+    form_.desc.tf32 = form_.desc.dtype == DType::kF32 && graph::may_use_tf32(product);
     const bool read = product.op == "MatMul" ? read_matmul() : product.op == "Gemm" && read_gemm();
     if (!read || form_.desc.depth == 0 || !read_epilogue()) return std::nullopt;
     return form_;
@@ -267,8 +269,9 @@ void lower_product(const LowerContext& context, const GpuKernels& kernels, std::
   for (const Guess& guess : guesses) {
     const GpuProductTraits traits{
         form->desc, form->inputs, guess.algorithm,
-        fmt::format("cuBLASLt{} (guess {} for {} MiB, of {})", group.is_group() ? " with epilogue" : "",
-                    guess.place, guess.workspace >> 20, guesses.size())};
+        fmt::format("cuBLASLt{}{} (guess {} for {} MiB, of {})", form->desc.tf32 ? " tf32" : "",
+                    group.is_group() ? " with epilogue" : "", guess.place, guess.workspace >> 20,
+                    guesses.size())};
     // The library's guesses are the same as long as its version is, which the timing cache's key holds.
     found.push_back({.name = fmt::format("cuBLASLt {} for {} MiB", guess.place, guess.workspace >> 20),
                      .make = [library = kernels.products, traits]() -> Result<std::unique_ptr<Kernel>> {

@@ -1,4 +1,4 @@
-// A CPU that passes for one whose products take f16 and bf16: what it has no kernel for in those types the reference
+// A CPU that passes for one whose products take f16, bf16 and tf32: what it has no kernel for in those types the reference
 // computes, and is taken for a kernel of its own. For tests of what passes and the lab do on such a device: its numbers
 // are right, its times mean nothing.
 #pragma once
@@ -13,6 +13,7 @@ class HalfProvider : public CpuProvider {
  public:
   explicit HalfProvider(int threads = 1) : CpuProvider(threads), takes_(CpuProvider::capabilities()) {
     takes_.products = {DType::kF32, DType::kF16, DType::kBF16};
+    takes_.tf32_products = true;
     takes_.convolution_layout = Layout::kPlain;
   }
   std::string signature(Share share) const override { return "half " + CpuProvider::signature(share); }
