@@ -22,7 +22,7 @@ struct ResizePlan {
   bool last = false;          // channels lie last
   int64_t results = 1;        // elements
   int64_t lanes = 1;          // neighbouring results of a thread
-  int64_t repeated = 1;       // positions of a row that an element becomes; 0: they are looked up
+  int64_t repeated = 0;       // positions of a row that an element becomes; 0: they are looked up
   int64_t repeated_rows = 1;  // rows of results that a thread writes
   int64_t each = 1;           // loads of a thread, which are as many groups of results
 
