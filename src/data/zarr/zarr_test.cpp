@@ -177,8 +177,8 @@ TEST(Zarr, ChecksumsAreThoseOfTheStandard) {
   EXPECT_EQ(crc32c(std::as_bytes(std::span(text))), 0xE3069283u);
 }
 
-std::string v2_error(const std::string& json) {
-  const auto array = parse_zarr_v2(json);
+std::string v2_error(const std::string& text) {
+  const auto array = parse_zarr_v2(text);
   return array.ok() ? "parsed" : array.error().message;
 }
 
