@@ -63,24 +63,24 @@ HONE_FUNCTION float hone_held(HoneWide x, int i) {
 // again hereafter. Kept instead, it would take the registers that loads need.
 template <typename Word> HONE_FUNCTION void hone_forget(Word& x) { x += (Word)threadIdx.y; }
 
-// Each thread gets the whole of its lines: the same tree every time.
-template <typename Join> HONE_FUNCTION void hone_over_rows(float (&x)[kLanes]) {
-  constexpr int kOfWarp = kAcross < 32 ? 32 / kAcross : 1;
-  constexpr int kRowsOfWarp = kOfWarp < kAlong ? kOfWarp : kAlong, kGroups = kAlong / kRowsOfWarp;
+// Each thread gets the whole of its lines: the same tree every time. Shared memory is the kernel's own: statics of a function
+// that libraries of the host have in common would be one for all of them.
+constexpr int kOfWarp = kAcross < 32 ? 32 / kAcross : 1, kRowsOfWarp = kOfWarp < kAlong ? kOfWarp : kAlong;
+constexpr int kGroups = kAlong / kRowsOfWarp, kColumns = kAcross * kLanes;
+template <typename Join> HONE_FUNCTION void hone_over_rows(float (&x)[kLanes], float (*parts)[kColumns], float* whole) {
 #pragma unroll
   for (int mask = kAcross; mask < kAcross * kRowsOfWarp; mask *= 2) {
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) x[i] = Join::join(x[i], __shfl_xor_sync(0xffffffffu, x[i], mask));
   }
   if (kGroups > 1) {
-    __shared__ float parts[kGroups][kAcross * kLanes], whole[kAcross * kLanes];
     const int column = (int)threadIdx.x % kAcross * kLanes, row = (int)threadIdx.x / kAcross;
     if (row % kRowsOfWarp == 0) {
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) parts[row / kRowsOfWarp][column + i] = x[i];
     }
     __syncthreads();
-    for (int i = (int)threadIdx.x; i < kAcross * kLanes; i += kAcross * kAlong) {
+    for (int i = (int)threadIdx.x; i < kColumns; i += kAcross * kAlong) {
       float all = parts[0][i];
 #pragma unroll
       for (int k = 1; k < kGroups; ++k) all = Join::join(all, parts[k][i]);
@@ -104,6 +104,7 @@ HONE_FUNCTION void hone_give(HoneWide* to, HoneWide x, const float (&most)[kLane
 
 // Past the last vector a thread computes what nobody reads: barriers need all threads.
 constexpr std::string_view kStripBegin = R"cuda(
+  __shared__ float parts[kGroups][kColumns], whole[kColumns];
   const hone_i64 vector = (hone_i64)blockIdx.x * kAcross + (int)threadIdx.x % kAcross;
   const bool inside = vector < kVectors;
   const int first = (int)threadIdx.x / kAcross;
@@ -129,7 +130,7 @@ constexpr std::string_view kStripInRegisters = R"cuda(
     for (int i = 0; i < kLanes; ++i)
       if (HONE_ROW(k)) most[i] = fmax(most[i], hone_held(v[k], i));
   }
-  hone_over_rows<HoneLargest>(most);
+  hone_over_rows<HoneLargest>(most, parts, whole);
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
 #pragma unroll
@@ -138,7 +139,7 @@ constexpr std::string_view kStripInRegisters = R"cuda(
     for (int i = 0; i < kLanes; ++i)
       if (HONE_ROW(k)) sum[i] += hone_share(hone_held(v[k], i) - most[i]);
   }
-  hone_over_rows<HoneTotal>(sum);
+  hone_over_rows<HoneTotal>(sum, parts, whole);
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) sum[i] = kLog ? log(sum[i]) : 1.0f / sum[i];
 #pragma unroll
@@ -178,10 +179,10 @@ constexpr std::string_view kStripInMemory = R"cuda(
   float own[kLanes];
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) own[i] = most[i];
-  hone_over_rows<HoneLargest>(most);
+  hone_over_rows<HoneLargest>(most, parts, whole);
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) sum[i] *= hone_share(own[i] - (most[i] == kLeast ? 0.0f : most[i]));
-  hone_over_rows<HoneTotal>(sum);
+  hone_over_rows<HoneTotal>(sum, parts, whole);
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) sum[i] = kLog ? log(sum[i]) : 1.0f / sum[i];
 #pragma unroll 1
