@@ -120,6 +120,33 @@ TEST_P(RealCudnn, HasAnExactKernelForWhatEveryModelNeeds) {
   }
 }
 
+// The library's first guesses for f32 are its tensor cores', whose plans it makes: what is kept out elsewhere.
+TEST_P(RealCudnn, GuessesTensorCoresForF32ThatMayRound) {
+  const auto cudnn = testing::real_cudnn_for(GetParam());
+  if (cudnn == nullptr) return;
+  for (const bool channels_last : {false, true}) {
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(
+          fmt::format("{} {}", channels_last ? "NHWC" : "NCHW", transposed ? "transposed" : "forward"));
+      ConvolutionDesc desc = image(DType::kF32, channels_last);
+      desc.transposed = transposed;
+      if (transposed) std::swap(desc.x, desc.y);
+      desc.bias = !transposed;
+      const auto exact = *(*Convolution::make(cudnn, desc))->engines(64);
+      desc.tf32 = true;
+      const auto convolution = *Convolution::make(cudnn, desc);
+      const auto engines = *convolution->engines(16);
+      ASSERT_THAT(engines, Not(IsEmpty()));
+      EXPECT_THAT(exact, Not(::testing::Contains(engines.front()))) << engines.front().name();
+      for (const CudnnEngine& engine : engines) {
+        if (engine.compiled_when_made) continue;
+        const auto plan = convolution->plan(engine);
+        EXPECT_TRUE(plan.ok()) << engine.name() << ": " << plan.error().message;
+      }
+    }
+  }
+}
+
 // Guesses are asked for again by their numbers: those must say all.
 TEST_P(RealCudnn, GuessesTheSameEachTime) {
   const auto cudnn = testing::real_cudnn_for(GetParam());
@@ -151,13 +178,16 @@ class FakeCudnn : public ::testing::Test {
 
 // In f32 tensor cores round to 10 bits; engines that give other numbers each time are none in any type.
 TEST_F(FakeCudnn, OffersExactEnginesAlone) {
-  const auto names = [&](DType dtype) {
-    const auto engines = *(*Convolution::make(cudnn_, image(dtype, true)))->engines(16);
+  const auto names = [&](DType dtype, bool tf32 = false) {
+    ConvolutionDesc desc = image(dtype, true);
+    desc.tf32 = tf32;
+    const auto engines = *(*Convolution::make(cudnn_, desc))->engines(16);
     std::vector<std::string> all;
     for (const CudnnEngine& engine : engines) all.push_back(engine.name());
     return all;
   };
   EXPECT_THAT(names(DType::kF32), ::testing::ElementsAre("engine 0", "engine 3"));
+  EXPECT_THAT(names(DType::kF32, /*tf32=*/true), ::testing::ElementsAreArray(names(DType::kF16)));
   EXPECT_THAT(names(DType::kF16),
               ::testing::ElementsAre("engine 5 (12=2)", "engine 0", "engine 3", "engine 5"));
 }
