@@ -3,7 +3,7 @@
 
 learning.py [--seeds N] [--hone build/hone] [--python PYTHON] [--jobs N] [--json FILE]
 
-Each seed is one of weights, of which samples are kept back, and of their order; each side draws its own. The same text in the
+Each seed is one of weights and of the samples' order; each side draws its own. The same text, whose last part is kept back, in the
 same samples, network, optimizer, schedule and number of steps (recipes/gpt2_tiny.toml); one thread a run, in f32. Two sides that
 learn equally well give two draws of one distribution: the medians are to lie in each other's range.
 """
@@ -66,7 +66,6 @@ def by_torch(seed):
     count = (len(text) - 1) // length
     samples = torch.stack([text[i * length:i * length + length + 1] for i in range(count)])
     generator = torch.Generator().manual_seed(seed)
-    samples = samples[torch.randperm(count, generator=generator)]
     kept = samples[count - round(count * recipe["data"]["validation"]):]
     samples = samples[:count - len(kept)]
     batch_of = lambda rows: {"tokens": rows[:, :-1], "next": rows[:, 1:]}

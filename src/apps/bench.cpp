@@ -14,10 +14,12 @@
 #include "apps/bucket_options.h"
 #include "apps/command.h"
 #include "apps/saved_plan.h"
+#include "apps/what_fits.h"
 #include "core/file.h"
 #include "core/open_files.h"
 #include "core/units.h"
 #include "lab/bench/throughput.h"
+#include "lab/prepared.h"
 #include "report/text.h"
 #include "runtime/make_provider.h"
 #include "runtime/timing_cache.h"
@@ -391,7 +393,12 @@ Status run_bench(BenchLine options, Program& program) {
     return answered.ok() ? answered : answered.error().within(options.model.path);
   }
   auto result = lab::run_bench(graph, options.model.path, bench);
-  if (!result.ok()) return result.error().within(options.model.path);
+  if (!result.ok()) {
+    HONE_ASSIGN(const auto provider, runtime::make_provider(bench.device, {.threads = bench.threads}));
+    return with_what_fits(
+        result.error().within(options.model.path), model, shapes_of(bench.inputs), *provider,
+        [&](graph::Graph read) { return lab::optimise(std::move(read), *provider, bench.disabled_passes); });
+  }
   bar.finish();
   HONE_CHECK(give_result(options, *result, assumed_json(model, assumed)));
   if (!assumed.empty()) fmt::print("with {}\n", report::clean_utf8(assumed_text(model, assumed)));

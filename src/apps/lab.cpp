@@ -15,6 +15,7 @@
 #include "apps/lab_shared.h"
 #include "apps/model_options.h"
 #include "apps/new_folder.h"
+#include "apps/what_fits.h"
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/open_files.h"
@@ -214,7 +215,9 @@ Status run_lab(LabOptions options, Program& program) {
     return !interrupted();
   };
   auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);
-  if (!result.ok()) return result.error().within(options.model.path);
+  if (!result.ok())  // it begins with the model as it is
+    return with_what_fits(result.error().within(options.model.path), options.model,
+                          shapes_of(experiment.inputs), *provider, [](graph::Graph read) { return read; });
   describe_ceilings(ceilings, roofs_s, result->report);
   if (!assumed.empty())
     result->report.warnings.push_back(fmt::format("measured with {}; optimised.onnx is for that alone",

@@ -8,6 +8,7 @@
 
 #include "apps/command.h"
 #include "apps/model_options.h"
+#include "apps/what_fits.h"
 #include "core/units.h"
 #include "lab/experiment/target.h"
 #include "lab/prepared.h"
@@ -211,7 +212,13 @@ Status write_as_plan(const OptimizeOptions& options) {
   auto result = passes::run_pipeline(std::move(graph), context, pipeline_of(options));
   if (!result.ok()) return result.error().within(options.model.path);
   auto plan = choose_kernels(result->graph, *provider, options.no_cache);
-  if (!plan.ok()) return plan.error().within(options.model.path);
+  if (!plan.ok())
+    return with_what_fits(plan.error().within(options.model.path), options.model, {}, *provider,
+                          [&](graph::Graph read) -> Result<graph::Graph> {
+                            HONE_ASSIGN(passes::PipelineResult improved,
+                                        passes::run_pipeline(std::move(read), context, pipeline_of(options)));
+                            return std::move(improved.graph);
+                          });
   HONE_CHECK(check_may_write());
   std::vector<std::string> stand_for;
   for (const std::string& symbol : assumed)

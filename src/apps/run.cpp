@@ -11,6 +11,7 @@
 #include "apps/command.h"
 #include "apps/model_options.h"
 #include "apps/saved_plan.h"
+#include "apps/what_fits.h"
 #include "core/file.h"
 #include "core/file_names.h"
 #include "core/npy/npy.h"
@@ -37,17 +38,29 @@ struct RunOptions {
   int64_t seed = -1;                 // of random operators that have none; negative: drawn
 };
 
-// The model on inputs of these shapes. The chains by which exporters compute shapes fold away, exactly:
-// without them most models become plans.
+// The chains by which exporters compute shapes fold away, exactly: without them most models become plans.
+Result<graph::Graph> simplified(graph::Graph graph) {
+  passes::PassContext context;
+  context.evaluate = runtime::interpret_node;
+  HONE_ASSIGN(
+      passes::PipelineResult simple,
+      passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}}));
+  return std::move(simple.graph);
+}
+
+// The model on inputs of these shapes.
 Result<graph::Graph> load_simplified(const ModelOptions& options, const std::map<std::string, Shape>& shapes,
                                      std::optional<uint64_t> seed) {
   HONE_ASSIGN(graph::Graph graph, load_to_run(options, shapes, seed));
-  passes::PassContext context;
-  context.evaluate = runtime::interpret_node;
-  auto simplified =
-      passes::run_pipeline(std::move(graph), context, {.disabled = {}, .only = {"simplify"}, .lossy = {}});
-  if (!simplified.ok()) return simplified.error().within(options.path);
-  return std::move(simplified->graph);
+  auto simple = simplified(std::move(graph));
+  return simple.ok() ? simple : simple.error().within(options.path);
+}
+
+std::map<std::string, Shape> shapes_by_name(const graph::Graph& graph, const std::vector<Tensor>& inputs) {
+  std::map<std::string, Shape> shapes;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    shapes[graph.value(graph.inputs()[i]).name] = inputs[i].shape();
+  return shapes;
 }
 
 // What a user may not know of the data: NaN and infinities run through a model and come out as if nothing
@@ -188,7 +201,9 @@ Status run_run(RunOptions options) {
   runtime::PlanOptions plan;
   plan.autotune = false;  // one run does not repay measuring
   auto execution = runtime::execute(graph, *provider, inputs, plan);
-  if (!execution.ok()) return execution.error().within(options.model.path);
+  if (!execution.ok())
+    return with_what_fits(execution.error().within(options.model.path), options.model,
+                          shapes_by_name(graph, inputs), *provider, simplified);
   return write_results(options, graph, inputs, execution->outputs, execution->how,
                        lab::memory_use_of(execution->memory, *provider->device()));
 }

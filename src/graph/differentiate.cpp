@@ -112,7 +112,10 @@ class Differentiation {
   Status walk() {
     const std::size_t before = builder_.nodes().size();
     for (std::size_t i = between_.size(); i-- > 0;) {
-      HONE_CHECK(add_node(between_[i]));
+      if (Status added = add_node(between_[i]); !added.ok()) {
+        if (options_.refused != nullptr) *options_.refused = between_[i];
+        return added;
+      }
       if (builder_.nodes().size() - before > options_.most_nodes)
         return unsupported(fmt::format("the gradient needs more than {} nodes", options_.most_nodes));
     }

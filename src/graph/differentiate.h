@@ -22,6 +22,7 @@ struct DifferentiateOptions {
   // New nodes stand for these names, and for what the node stands for whose gradient they compute.
   std::vector<std::string> provenance = {};
   std::size_t most_nodes = std::numeric_limits<std::size_t>::max();  // that may be added
+  NodeId* refused = nullptr;  // where it is given: set to the node whose gradient is an error
 };
 
 // Adds the gradient of `y` with respect to each of `xs`, in that order and of their types; zeros for a value

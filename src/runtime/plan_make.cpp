@@ -53,6 +53,32 @@ Status check_values(const Graph& graph, const Device& device) {
   return {};
 }
 
+std::size_t packed_bytes(std::span<const PlanStep> steps) {
+  std::size_t bytes = 0;
+  for (const PlanStep& step : steps) bytes += step.packed_bytes;
+  return bytes;
+}
+
+// What a plan takes of a device with memory of its own, and what of that is free.
+std::string needs_text(const PlanMemory& memory, std::span<const PlanStep> steps, const Device& device) {
+  const auto text = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+  const std::size_t weights = memory.constants_bytes + packed_bytes(steps);
+  return fmt::format("the plan needs {} of {} ({} for values, {} for weights), where {} of {} are free",
+                     text(memory.arena_bytes + weights), device.name(), text(memory.arena_bytes),
+                     text(weights), text(device.available()), text(device.capacity()));
+}
+
+// Before any of it is taken: memory that others hold is known as well as what the plan needs. A device that says only what
+// there is in all has been asked before.
+Status check_free(const PlanMemory& memory, std::span<const PlanStep> steps, const Device& device) {
+  const std::size_t free = device.available();
+  if (device.host_visible() || free == device.capacity() ||
+      memory.arena_bytes + memory.constants_bytes + packed_bytes(steps) <= free)
+    return {};
+  return invalid(needs_text(memory, steps, device) +
+                 "; close other programs on it (nvidia-smi lists them), or give smaller shapes");
+}
+
 }  // namespace
 
 Status Plan::State::make_ahead(Tuner& tuner, const Provider& provider, const PlanOptions& options,
@@ -316,7 +342,6 @@ Status Plan::State::check_room() const {
 }
 
 Status Plan::State::allocate() {
-  HONE_CHECK(check_room());
   HONE_ASSIGN(queue, device->make_queue());
   HONE_ASSIGN(arena.memory, device->allocate(arena.placement.arena_bytes + kTensorAlignment));
   // Touch the pages now: the first run is not where they should be mapped. 0xff is a NaN in every float
@@ -495,9 +520,26 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   state->check_numbers = options.check_numbers;
   state->marks = options.marks;
   BufferAssignment buffers(state->graph);
-  HONE_CHECK(state->decide(provider, options, buffers));
-  HONE_CHECK(state->allocate());
-  HONE_CHECK(state->place_constants(buffers));
+  if (const Status decided = state->decide(provider, options, buffers); !decided.ok()) {
+    // Kernels are measured in the device's memory, too: where that is what lacks, what the plan needs says more.
+    PlanOptions unmeasured = options;
+    unmeasured.autotune = false;
+    unmeasured.progress = {};
+    State other(state->graph, provider.device());
+    BufferAssignment others(other.graph);
+    if (!provider.device()->host_visible() && decided.error().code == ErrorCode::kInvalidArgument &&
+        other.decide(provider, unmeasured, others).ok())
+      HONE_CHECK(check_free(other.memory(), other.steps, *provider.device()));
+    return decided.error();
+  }
+  const auto told = [&state](Status taken) -> Status {
+    if (taken.ok() || state->device->host_visible()) return taken;
+    return taken.error().within(needs_text(state->memory(), state->steps, *state->device));
+  };
+  HONE_CHECK(state->check_room());
+  HONE_CHECK(check_free(state->memory(), state->steps, *state->device));
+  HONE_CHECK(told(state->allocate()));
+  HONE_CHECK(told(state->place_constants(buffers)));
   state->place_values(buffers);
   state->place_outputs();
   state->resolve_arguments();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "cuda/testing/fake_driver.h"
 #include "tests/backends/compare.h"
 #include "tests/backends/reference_cases.h"
 #include <gmock/gmock.h>
@@ -25,7 +26,14 @@
 
 namespace {
 std::atomic<int64_t> g_allocations{0};
+// Of the fake driver, whose own allocations are none of ours (cuda/testing/fake_driver.cpp); null: every one counts.
+std::atomic<int (*)()> g_driver_is_at_work{nullptr};
+
+void count_allocation() {
+  const auto at_work = g_driver_is_at_work.load(std::memory_order_relaxed);
+  if (at_work == nullptr || at_work() == 0) g_allocations.fetch_add(1, std::memory_order_relaxed);
 }
+}  // namespace
 
 // glibc's own entry points; defining the public names here takes the place of its own for the whole program.
 extern "C" {
@@ -35,23 +43,23 @@ void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 
 void* malloc(std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_malloc(bytes);
 }
 void* calloc(std::size_t count, std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_calloc(count, bytes);
 }
 void* realloc(void* memory, std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_realloc(memory, bytes);
 }
 void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_memalign(alignment, bytes);
 }
 int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
-  g_allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   *memory = __libc_memalign(alignment, bytes);
   return *memory != nullptr ? 0 : ENOMEM;
 }
@@ -67,11 +75,12 @@ using graph::GraphBuilder;
 using graph::ValueId;
 
 // Allocations of one run, once warm.
-double allocations_per_run(const Build& build, runtime::Overlap overlap = runtime::Overlap::kNever) {
+double allocations_per_run(const Build& build, runtime::Overlap overlap = runtime::Overlap::kNever,
+                           const char* provider = "cpu") {
   runtime::PlanOptions options;
   options.autotune = false;
   options.overlap = overlap;
-  auto plan = runtime::Plan::compile(make_graph(build), *runtime::testing::cpu_provider(), options);
+  auto plan = runtime::Plan::compile(make_graph(build), *runtime::testing::provider_named(provider), options);
   if (!plan.ok()) {
     ADD_FAILURE() << plan.error().message;
     return -1;
@@ -132,6 +141,66 @@ TEST(Allocation, LanesAllocateNothing) {
       },
       runtime::Overlap::kAlways);
   EXPECT_EQ(count, 0);
+}
+
+// While it lives, what the fake driver does is not counted.
+class WithoutTheDriver {
+ public:
+  WithoutTheDriver() {
+    void* const driver = ::dlopen(cuda::testing::fake_driver_file().c_str(), RTLD_NOW);
+    auto* const at_work =
+        driver == nullptr ? nullptr : reinterpret_cast<int (*)()>(::dlsym(driver, "fake_driver_is_at_work"));
+    if (at_work == nullptr) throw std::logic_error("no fake driver");
+    g_driver_is_at_work = at_work;
+  }
+  ~WithoutTheDriver() { g_driver_is_at_work = nullptr; }
+  WithoutTheDriver(const WithoutTheDriver&) = delete;
+  WithoutTheDriver& operator=(const WithoutTheDriver&) = delete;
+};
+
+// A product, generated kernels, a row kernel, a copy and a sum, replayed as one graph.
+TEST(Allocation, ReplaysOnCudaAllocateNothing) {
+  const Build build = [](GraphBuilder& b) -> std::vector<ValueId> {
+    ValueId x = b.add("MatMul", {f32_input(b, "x", {24, 32}), f32_constant(b, {32, 48})});
+    x = b.add("Gelu", {b.add("Add", {x, f32_constant(b, {48})})});
+    x = b.add("Softmax", {x});
+    return {b.add("Transpose", {x}, {{"perm", Ints{1, 0}}}), b.add("ReduceSum", {x, ints(b, {1})})};
+  };
+  const WithoutTheDriver ours;
+  for (const runtime::Overlap overlap : {runtime::Overlap::kNever, runtime::Overlap::kAlways}) {
+    const int64_t replays = cuda::testing::graphs_run();
+    EXPECT_EQ(allocations_per_run(build, overlap, runtime::testing::kCudaOnHost), 0);
+    EXPECT_GE(cuda::testing::graphs_run() - replays, 20) << "the runs were no replays";
+  }
+}
+
+// Neither the device's memory nor page-locked memory is taken, in runs, in what is written and read, or in runs given ahead.
+TEST(Allocation, RunsOnCudaTakeNoMemoryOfTheDevice) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  auto plan =
+      runtime::Plan::compile(make_graph([](GraphBuilder& b) -> std::vector<ValueId> {
+                               const ValueId x = f32_input(b, "x", {24, 32});
+                               return {b.add("Softmax", {b.add("MatMul", {x, f32_constant(b, {32, 48})})})};
+                             }),
+                             *provider);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const Tensor x = Tensor::zeros(DType::kF32, {24, 32});
+  const std::vector<std::size_t> outputs = {0};
+  const auto run = [&] {
+    ASSERT_TRUE((*plan)->write(0, x).ok());
+    ASSERT_TRUE((*plan)->run().ok());
+    ASSERT_TRUE((*plan)->read(0).ok());
+    if (!(*plan)->can_give_ahead()) return;
+    ASSERT_TRUE((*plan)->give(outputs).ok());
+    ASSERT_TRUE((*plan)->give(outputs).ok());
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE((*plan)->take().ok());
+  };
+  for (int i = 0; i < 3; ++i) run();
+  EXPECT_TRUE((*plan)->can_give_ahead());
+  const int64_t before = cuda::testing::blocks_made();
+  EXPECT_GT(before, 0);
+  for (int i = 0; i < 10; ++i) run();
+  EXPECT_EQ(cuda::testing::blocks_made(), before);
 }
 
 // Whatever has a reference kernel and may be a plan's kernel, in the first run and in later ones. What may not be

@@ -167,15 +167,38 @@ TEST(TrainProgram, GoesOnWhenNobodyReadsItsOutput) {
     EXPECT_TRUE(fs::exists(folder / "run" / name)) << name;
 }
 
+// Ten steps, with a checkpoint behind them, and then twenty more on a disk that holds none.
 TEST(TrainProgram, AFullDiskCostsACheckpointAndNotTheOneBefore) {
   const TemporaryFolder folder;
   const fs::path recipe = write_recipe(folder);
+  const fs::path run = folder / "run", whole = folder / "whole";
+  ASSERT_EQ(run_hone({"train", "--threads", "1", recipe, "--out", run, "--set", "train.steps=10"}).exit_code,
+            0);
+  fs::copy(run, whole, fs::copy_options::recursive);
+  const fs::path before = lab::list_checkpoints(run).at(0);
+  ASSERT_EQ(before.filename(), "step-0000000010");
+  const std::string states = *read_file(before / "state.safetensors");
+  const std::vector<std::string> rest = {"train", "--threads", "1", "--set", "train.steps=30", "--resume"};
+  const auto go_on = [&](const fs::path& in, const testing_support::RunOptions& options = {}) {
+    std::vector<std::string> arguments = rest;
+    arguments.push_back(in);
+    return run_hone(arguments, options);
+  };
   testing_support::RunOptions small;
   small.largest_file = 12'000;  // the states take 17 KB
-  const ProgramResult result = run_hone({"train", recipe, "--out", folder / "run"}, small);
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.out + result.err, HasSubstr("the checkpoint of step 5 was not written"));
-  EXPECT_TRUE(lab::list_checkpoints(folder / "run").empty());
+  const ProgramResult full = go_on(run, small);
+  EXPECT_EQ(full.exit_code, 1);
+  for (const char* lost : {"15", "20", "25", "30"})
+    EXPECT_THAT(full.out + full.err,
+                HasSubstr(std::string("the checkpoint of step ") + lost + " was not written"));
+  ASSERT_FALSE(lab::list_checkpoints(run).empty());
+  EXPECT_EQ(lab::list_checkpoints(run).front(), before);
+  EXPECT_EQ(*read_file(before / "state.safetensors"), states);
+  const ProgramResult resumed = go_on(run);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("goes on behind step 10 of 30"));
+  ASSERT_EQ(go_on(whole).exit_code, 0);
+  expect_same_end(run, whole);
 }
 
 TEST(TrainProgram, LeavesNothingWhenItIsToEndWhileItPrepares) {

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cuda/driver_abi.h"
@@ -138,6 +139,7 @@ std::recursive_mutex lock;
 std::map<uintptr_t, FakeBlock> device_blocks;
 std::map<uintptr_t, FakeBlock> pinned_blocks;
 int live_handles = 0, contexts = 0;
+int64_t blocks_made = 0;  // of the device's and of page-locked memory
 int64_t launches = 0, early_launches = 0, graph_launches = 0, graphs_given = 0, graphs_made = 0;
 int64_t waits = 0;  // of the host, for work that was not done yet
 bool initialised = false;
@@ -156,11 +158,12 @@ void* host_of(DeviceAddress at) { return reinterpret_cast<void*>(at); }
 // Aligned as the driver's blocks are, filled with what no program expects.
 DriverCode allocate(std::map<uintptr_t, FakeBlock>& blocks, uintptr_t* address, size_t bytes) {
   if (bytes == 0) return DriverCode::kInvalidValue;
-  if (bytes > kTotalBytes || fault("full")) return DriverCode::kOutOfMemory;
+  if (bytes > kTotalBytes || fault("full") || fault("refuses")) return DriverCode::kOutOfMemory;
   FakeBlock block{bytes, std::make_unique<std::byte[]>(bytes + 512)};
   const uintptr_t at = (reinterpret_cast<uintptr_t>(block.data.get()) + 255) / 256 * 256;
   std::memset(reinterpret_cast<void*>(at), 0xff, bytes);
   blocks.emplace(at, std::move(block));
+  ++blocks_made;
   *address = at;
   return DriverCode::kSuccess;
 }
@@ -229,7 +232,24 @@ std::function<DriverCode()> launch_on_host(const FakeFunction& function, const s
 
 }  // namespace
 
-#define LOCKED const std::lock_guard guard(lock)
+// Whose calls are on this thread's stack, so that what the driver itself takes of the heap is told from what its callers do:
+// the innermost decides, the driver's or, in a host function, theirs. Read from within malloc, so that its place must not be
+// allocated when it is first asked for.
+[[gnu::tls_model("initial-exec")]] thread_local int driver_is_at_work = 0;
+class AtWork {
+ public:
+  explicit AtWork(int now) : before_(std::exchange(driver_is_at_work, now)) {}
+  ~AtWork() { driver_is_at_work = before_; }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+
+ private:
+  int before_;
+};
+
+#define LOCKED             \
+  const AtWork at_work(1); \
+  const std::lock_guard guard(lock)
 #define NEEDS_CONTEXT \
   LOCKED;             \
   if (current == nullptr) return static_cast<DriverCode>(201)
@@ -240,6 +260,11 @@ int fake_driver_live() {
   LOCKED;
   return live_handles + static_cast<int>(device_blocks.size() + pinned_blocks.size());
 }
+int64_t fake_driver_blocks_made() {
+  LOCKED;
+  return blocks_made;
+}
+int fake_driver_is_at_work() { return driver_is_at_work; }
 // A command of another fake library's, in the stream's order; `work` is called with its data, then `release`.
 void fake_driver_give(void* stream, void (*work)(void*), void* data, void (*release)(void*)) {
   LOCKED;
@@ -340,7 +365,7 @@ DriverCode cuCtxSetCurrent(void* context) { return current = context, DriverCode
 
 DriverCode cuMemGetInfo_v2(size_t* free, size_t* total) {
   NEEDS_CONTEXT;
-  *free = kTotalBytes / 4, *total = kTotalBytes;
+  *free = fault("full") ? 0 : kTotalBytes / 4, *total = kTotalBytes;
   return DriverCode::kSuccess;
 }
 DriverCode cuMemAlloc_v2(DeviceAddress* address, size_t bytes) {
@@ -431,7 +456,11 @@ DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {
 }
 DriverCode cuLaunchHostFunc(FakeStream* stream, HostFunction function, void* data) {
   NEEDS_CONTEXT;
-  stream->give({[=] { return function(data), DriverCode::kSuccess; }, hone::cuda::kHostNode});
+  stream->give({[=] {
+                  const AtWork of_callers(0);
+                  return function(data), DriverCode::kSuccess;
+                },
+                hone::cuda::kHostNode});
   return DriverCode::kSuccess;
 }
 DriverCode cuEventCreate(FakeEvent** event, unsigned) {

@@ -50,6 +50,8 @@ Number ask_fake_driver(const char* question, const std::string& file = fake_driv
 }
 inline int live_handles() { return ask_fake_driver<int>("fake_driver_live"); }
 inline int live_contexts() { return ask_fake_driver<int>("fake_driver_contexts"); }
+// Blocks of memory that were ever taken, the device's and page-locked ones.
+inline int64_t blocks_made() { return ask_fake_driver<int64_t>("fake_driver_blocks_made"); }
 inline int64_t kernels_run() { return ask_fake_driver<int64_t>("fake_driver_launches"); }
 // Of those that were given, in graphs, too: programmatic dependent launches.
 inline int64_t early_launches() { return ask_fake_driver<int64_t>("fake_driver_early_launches"); }

@@ -316,9 +316,9 @@ Result<ClassFolders> open_class_folders(const fs::path& folder, const ImageLimit
     }
   }
   HONE_ASSIGN(Field field, image_field("image", parts, Pages::kFirst, limits));
-  const Shape count = {std::ssize(labels)};
-  result.dataset = std::make_shared<ImageSet>(std::move(parts), Pages::kFirst, limits, std::move(field),
-                                              Tensor::i64(count, labels));
+  result.labels = Tensor::i64({std::ssize(labels)}, labels);
+  result.dataset =
+      std::make_shared<ImageSet>(std::move(parts), Pages::kFirst, limits, std::move(field), result.labels);
   return result;
 }
 
@@ -341,8 +341,9 @@ Result<ClassFolders> open_labelled_images(const TableOptions& options) {
   auto values = labels_from(table, *labels, options.classes, result.classes);
   if (!values.ok()) return within(values.error());
   HONE_ASSIGN(Field field, image_field("image", parts, Pages::kFirst, options.limits));
+  result.labels = *std::move(values);
   result.dataset = std::make_shared<ImageSet>(std::move(parts), Pages::kFirst, options.limits,
-                                              std::move(field), *std::move(values));
+                                              std::move(field), result.labels);
   return result;
 }
 

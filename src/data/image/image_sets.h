@@ -42,6 +42,7 @@ Result<std::shared_ptr<const Dataset>> open_pairs(const PairOptions& options);
 struct ClassFolders {
   std::shared_ptr<const Dataset> dataset;
   std::vector<std::string> classes;
+  Tensor labels;  // of every sample: what `dataset` gives with it
 };
 Result<ClassFolders> open_class_folders(const std::filesystem::path& folder, const ImageLimits& limits = {});
 

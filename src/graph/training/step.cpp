@@ -10,6 +10,7 @@
 #include "core/onnx_dtype.h"
 #include "graph/builder.h"
 #include "graph/differentiate.h"
+#include "graph/training/freeze_advice.h"
 #include "graph/training/step_part.h"
 
 namespace hone::graph {
@@ -73,10 +74,11 @@ class ModelCopies {
   IdMap constants_;
 };
 
-// Values of `graph` that `value` is computed from.
-std::unordered_set<ValueId> reached_from(const Graph& graph, ValueId value) {
-  std::unordered_set<ValueId> seen = {value};
-  std::vector<ValueId> open = {value};
+// Values of a graph, made or being made, that `open` are computed from, and those themselves.
+template <typename AnyGraph>
+std::unordered_set<ValueId> reached_from(const AnyGraph& graph, std::vector<ValueId> open) {
+  std::erase_if(open, [](ValueId id) { return !id.valid(); });
+  std::unordered_set<ValueId> seen(open.begin(), open.end());
   while (!open.empty()) {
     const NodeId producer = graph.value(open.back()).producer;
     open.pop_back();
@@ -120,6 +122,7 @@ class StepMaker {
   Status add_micro_batches();
   Status add_micro_batch(ModelCopies& copies, int64_t number);
   Result<ValueId> loss_of(ValueId prediction, ValueId target);
+  Error with_what_to_freeze(Error error, NodeId refused, ValueId judged);
   void add_update();
   UpdateScalars scalars_of(ValueId rate, ValueId norm);
   ValueId unless_skipped(ValueId next, ValueId now) {
@@ -162,7 +165,7 @@ void StepMaker::add_data() {
 }
 
 Status StepMaker::add_shared_inputs() {
-  const auto needed = reached_from(micro_, output_);
+  const auto needed = reached_from(micro_, {output_});
   for (std::size_t i = 0; i < micro_.inputs().size(); ++i) {
     const ValueId id = micro_.inputs()[i];
     const Value& value = micro_.value(id);
@@ -240,7 +243,10 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   for (const TrainedParameter& p : trained_) xs.push_back(p.wide);
   const ValueId judged =
       options_.scale_loss ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled") : loss;
-  HONE_ASSIGN(const std::vector<ValueId> gradients, differentiate(builder_, judged, xs));
+  NodeId refused;
+  const auto differentiated = differentiate(builder_, judged, xs, {.refused = &refused});
+  if (!differentiated.ok()) return with_what_to_freeze(differentiated.error(), refused, judged);
+  const std::vector<ValueId>& gradients = *differentiated;
   end_part(StepPart::kBackward);
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     ValueId& sum = trained_[i].gradient;
@@ -253,6 +259,29 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
     if (const auto state = states_.find(micro_.state_input(pair)); state != states_.end())
       state->second = map.at(micro_.next_value(pair));
   return {};
+}
+
+// Weights are frozen until a gradient reaches the others: behind the node that refused there may be more of its kind.
+Error StepMaker::with_what_to_freeze(Error error, NodeId refused, ValueId judged) {
+  std::vector<std::string> frozen;
+  std::vector<TrainedParameter> others = trained_;
+  while (refused.valid() && !others.empty()) {
+    const auto before = reached_from(builder_, builder_.node(refused).outputs);
+    const auto lies_behind = [&](const TrainedParameter& p) { return !before.contains(p.wide); };
+    const auto first = std::stable_partition(others.begin(), others.end(), lies_behind);
+    if (first == others.end()) return error;
+    for (auto p = first; p != others.end(); ++p) frozen.push_back(p->name);
+    others.erase(first, others.end());
+    std::vector<ValueId> xs;
+    for (const TrainedParameter& p : others) xs.push_back(p.wide);
+    refused = NodeId();
+    (void)differentiate(builder_, judged, xs, {.refused = &refused});
+  }
+  if (frozen.empty()) return error;
+  std::vector<std::string> names;
+  for (const TrainedParameter& p : others) names.push_back(p.name);
+  error.message += "; " + freeze_advice(frozen, names);
+  return error;
 }
 
 Status StepMaker::add_micro_batches() {
@@ -368,7 +397,7 @@ Result<Graph> built(const Build& build) {
 Result<Graph> evaluation(const Graph& inference, const StepOptions& options) {
   GraphBuilder builder("evaluation");
   HONE_ASSIGN(const ValueId output, judged_output(inference, options.objective.output));
-  const auto needed = reached_from(inference, output);
+  const auto needed = reached_from(inference, {output});
   IdMap map;
   ValueId target;
   for (const BatchField& field : options.fields) {

@@ -191,8 +191,10 @@ Result<TrainingData> open_pairs_of(const model::RecipeData& recipe) {
 }
 
 Result<TrainingData> split_classes(data::ClassFolders found, const model::RecipeData& recipe) {
-  HONE_ASSIGN(TrainingData made, split(std::move(found.dataset), recipe, true));
+  HONE_ASSIGN(TrainingData made, split(found.dataset, recipe, true));
   made.classes = std::move(found.classes);
+  made.labelled = std::move(found.dataset);
+  made.labels = std::move(found.labels);
   return made;
 }
 
@@ -304,6 +306,21 @@ Result<TrainingData> open_data(const model::RecipeData& recipe) {
   opened.augmentation = *std::move(augmentation);
   HONE_ASSIGN(opened.preparation, data::make_augmentation(preparation_of(augment)));
   return opened;
+}
+
+Error label_out_of_range(const std::string& sample, int64_t label, int64_t classes) {
+  return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}", sample, label,
+                             classes, classes - 1));
+}
+
+Status check_known_labels(const TrainingData& data, int64_t classes, std::optional<int64_t> ignore) {
+  if (data.labels.dtype() != DType::kI64) return {};
+  for (int64_t i = 0; i < data.labels.size(); ++i) {
+    const int64_t label = data.labels.int_at(i);
+    if ((label < 0 || label >= classes) && label != ignore)
+      return label_out_of_range(data.labelled->name_of(i), label, classes);
+  }
+  return {};
 }
 
 std::string classes_text(const std::vector<std::string>& classes) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,18 @@ struct TrainingData {
   std::shared_ptr<const data::ChunkCache>
       chunks;                        // of Zarr arrays whose samples share chunks; null: none is kept
   std::vector<std::string> classes;  // the names of classes by their number, where the data give them names
-  int64_t mask_token = -1;           // that stands for hidden ones; -1: none are hidden
-  int64_t tokens_per_sample = 0;     // of text: what speed is counted in; 0: samples
+  // Where the numbers of classes are known before a sample is read: of every sample of the whole, training and validation.
+  std::shared_ptr<const data::Dataset> labelled;
+  Tensor labels;
+  int64_t mask_token = -1;        // that stands for hidden ones; -1: none are hidden
+  int64_t tokens_per_sample = 0;  // of text: what speed is counted in; 0: samples
 };
 
 Result<TrainingData> open_data(const model::RecipeData& recipe);
+
+// An error where a label that is known before samples are read is none of `classes`, nor `ignore`.
+Status check_known_labels(const TrainingData& data, int64_t classes, std::optional<int64_t> ignore);
+Error label_out_of_range(const std::string& sample, int64_t label, int64_t classes);
 
 // What the numbers of classes mean, as a line for people; the file of a run folder (kClassesFile) has them all.
 std::string classes_text(const std::vector<std::string>& classes);

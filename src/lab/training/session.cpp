@@ -11,6 +11,7 @@
 #include "core/as_f32.h"
 #include "lab/experiment/target.h"
 #include "lab/prepared.h"
+#include "lab/training/datasets.h"
 #include "runtime/interpreter.h"
 
 namespace hone::lab {
@@ -122,9 +123,7 @@ Status Session::check_labels(const data::Batch& batch, const data::Dataset& data
     for (int64_t i = 0; i < labels.size(); ++i) {
       if (fits(labels, i)) continue;
       const std::string name = data.name_of(batch.samples.at(static_cast<std::size_t>(i / each)));
-      if (!are_shares)
-        return invalid(fmt::format("{}: its label is {}, but the model has {} classes, 0 to {}", name,
-                                   labels.int_at(i), classes_, classes_ - 1));
+      if (!are_shares) return label_out_of_range(name, labels.int_at(i), classes_);
       return invalid(
           fmt::format("{}: its {} holds {:g}, but without classes bce, dice and iou take 0 to 1; masks that "
                       "mark with any "

@@ -32,6 +32,9 @@ Result<TrainingSetup> open_training(const model::Recipe& recipe) {
                     "to {}; it needs "
                     "[model] sizes.vocabulary = {}",
                     mask, known, known - 1, mask + 1));
+  const graph::Objective& objective = setup.program.options.objective;
+  if (known > 0 && objective.target == "label")
+    HONE_CHECK(check_known_labels(setup.data, known, objective.ignore));
   return setup;
 }
 

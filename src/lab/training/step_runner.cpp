@@ -49,6 +49,12 @@ Status StepRunner::ready_next(bool last) {
   return {};
 }
 
+Status StepRunner::look_at_first() {
+  HONE_CHECK(ready_next(false));
+  ahead_->wait_s = 0;  // no step has begun
+  return ahead_->readied;
+}
+
 // What the device was busy for anyway was no waiting.
 void StepRunner::forget_wait(int64_t device_done_ns) {
   if (ahead_ && device_done_ns - ahead_->done_ns > kDeviceWasDone) ahead_->wait_s = 0;

@@ -32,6 +32,8 @@ class StepRunner {
   // Steps that can be given and not taken.
   std::size_t most_given() const { return session_.can_give_ahead() ? runtime::Plan::kMostGiven : 1; }
   std::size_t given() const { return given_.size(); }  // and not taken
+  // Reads and checks the batch of the first step, which give() then takes. For who writes nothing before it fits.
+  Status look_at_first();
   // Gives the next step. `last`: there is none behind it, which would need a batch. What goes wrong with the batch behind it
   // is the error of the next call: this step may make the last good state.
   Status give(bool last);

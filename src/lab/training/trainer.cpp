@@ -64,6 +64,9 @@ class Trainer {
     HONE_CHECK(open());
     HONE_CHECK(fit());
     HONE_CHECK(compile());
+    // Before anything is written: labels and images of the first batch that do not fit leave no run behind. One that goes on
+    // looks where it goes on.
+    if (!options_.resume) HONE_CHECK(runner_->look_at_first());
     HONE_CHECK(begin());
     if (const Status ended = loop(); !ended.ok()) {
       leave_what_is_known(ended.error());
@@ -170,6 +173,7 @@ Status Trainer::compile() {
   SessionOptions session = session_options();
   session.graphs = &graphs_;
   HONE_ASSIGN(session_, Session::make(setup_.program, *provider_, session));
+  runner_.emplace(*session_, *setup_.batches, *setup_.data.training, RecordedSteps::kWriteRegion);
   memory_->prepared();
   if (session.autotune) (void)cache_.save();  // a cache is a convenience
   std::map<std::string, int> by_reference;
@@ -213,7 +217,6 @@ Status Trainer::begin() {
   if (options_.roofs)
     recorded_.emplace(*session_, *provider_, recipe_, *options_.roofs,
                       RunSpan{begun_at_, setup_.steps, setup_.batches->batches_per_epoch()});
-  runner_.emplace(*session_, *setup_.batches, *setup_.data.training, RecordedSteps::kWriteRegion);
   return {};
 }
 

@@ -78,7 +78,7 @@ struct TrainingResult {
   TrainingMemoryReport memory;
 };
 
-// An error of the recipe, of data or model comes before anything is written. Where the loss becomes NaN or infinite the
+// An error of recipe or model, of known labels or of the first batch comes before anything is written. Where the loss becomes NaN or infinite the
 // error says in which step, and at which operator; the last good checkpoint stays.
 Result<TrainingResult> train(const model::Recipe& recipe, const TrainerOptions& options);
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/testing/scratch_path.h"
+#include "core/units.h"
 #include "graph/builder.h"
 #include "runtime/lower/pointwise_table.h"
 #include "runtime/plan.h"
@@ -200,13 +201,48 @@ TEST_F(RealNvrtcProvider, AGpuThatIsLostInMidRunIsAnErrorOfTheRun) {
                                HasSubstr("compute-sanitizer")));
 }
 
-// No memory is left: said with what was asked for, before anything has run.
+// What runs by the reference takes memory of the host's before: this has none.
+graph::Graph product() {
+  graph::GraphBuilder b("product");
+  const auto x = b.input("x", graph::tensor_type(DType::kF32, Shape{24, 32}));
+  const auto w = b.input("w", graph::tensor_type(DType::kF32, Shape{32, 40}));
+  b.output(b.add("MatMul", {x, w}));
+  return *std::move(b).finish();
+}
+
+// No memory is left: said with what the plan needs and what is free, before any is taken.
 TEST(CudaProviderMemory, ThatOthersHaveTakenIsSaidWhenThePlanIsMade) {
-  const auto provider = testing::provider_named(testing::kCudaWithoutGpu);
+  const auto provider = testing::provider_named(testing::kCudaWithProducts);
+  PlanOptions unmeasured;
+  unmeasured.autotune = false;
+  const auto forecast = Plan::forecast(product(), *provider, unmeasured);
+  ASSERT_TRUE(forecast.ok()) << forecast.error().message;
+  const PlanMemory& memory = forecast->memory;
+  ASSERT_GT(memory.arena_bytes, 0);
+  const auto text = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+  const int64_t blocks = cuda::testing::blocks_made();
   const cuda::testing::Faults faults("full");
-  const auto plan = Plan::compile(pointwise_and_product(), *provider);
+  const auto plan = Plan::compile(product(), *provider);  // measuring takes memory, too
   ASSERT_FALSE(plan.ok());
-  EXPECT_THAT(plan.error().message, HasSubstr("page-locked memory"));
+  EXPECT_THAT(plan.error().message,
+              ::testing::StartsWith("the plan needs " + text(memory.arena_bytes + memory.constants_bytes) +
+                                    " of cuda:0 (" + text(memory.arena_bytes) + " for values, " +
+                                    text(memory.constants_bytes) +
+                                    " for weights), where 0 B of 80.0 GiB are free; close other programs"));
+  EXPECT_EQ(cuda::testing::blocks_made(), blocks);
+}
+
+// Others may take it between the look and the taking: what the driver says comes with the same.
+TEST(CudaProviderMemory, ThatTheDriverRefusesIsSaidWithWhatThePlanNeeds) {
+  const auto provider = testing::provider_named(testing::kCudaWithProducts);
+  const cuda::testing::Faults faults("refuses");
+  PlanOptions options;
+  options.autotune = false;
+  const auto plan = Plan::compile(product(), *provider, options);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(
+      plan.error().message,
+      ::testing::MatchesRegex("the plan needs .* of cuda:0 .*, where 20.0 GiB of 80.0 GiB are free: .*"));
 }
 
 // What a plan holds of the device is given back with it, also when the provider is gone before.

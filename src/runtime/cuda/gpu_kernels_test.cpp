@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include <fmt/format.h>
@@ -123,6 +124,40 @@ TEST_P(KernelsOnGpu, AddTheirEpilogueToAProductBeforeItIsStored) {
   expect_as_interpreted(product_with("      %s: f32[37,48] = Add(%p, %r)\n      %d: f32[37,48] = Relu(%s)\n",
                                      row, ", %r", "f16"),
                         2e-3);
+}
+
+// What a NaN of the product becomes: a Relu by itself keeps it, on every device; that of cuBLASLt's and of oneDNN's epilogue is
+// max(x, 0) and makes 0 of it (docs/gpu.md). Nothing else of the result is touched either way.
+TEST_P(KernelsOnGpu, KeepNaNInAReluUnlessItIsTheLibrarysEpilogue) {
+  constexpr int64_t kRow = 5;
+  const auto result_of = [&](const std::string& text, bool& by_library) {
+    const graph::Graph graph = *graph::parse(text);
+    std::vector<Tensor> inputs;
+    for (const graph::ValueId input : graph.inputs())
+      inputs.push_back(normal_values(graph.type(input), static_cast<unsigned>(inputs.size())));
+    inputs[0].as<float>()[kRow * 64 + 7] = std::numeric_limits<float>::quiet_NaN();
+    auto plan = Plan::compile(graph, *provider_);
+    if (!plan.ok()) throw std::logic_error(plan.error().message);
+    const std::string& by = (*plan)->steps().back().implementation;
+    by_library = by.starts_with("cuBLASLt") || by.find("oneDNN") != std::string::npos;
+    return (*plan)->run(inputs)->at(0);
+  };
+  const std::string alone =
+      "graph \"g\" (%a: f32[37,64], %w: f32[64,48]) {\n  %p: f32[37,48] = MatMul(%a, %w)\n"
+      "  %d: f32[37,48] = Relu(%p)\n  return %d\n}";
+  for (const std::string& text : {alone, product_with("      %d: f32[37,48] = Relu(%p)\n")}) {
+    bool by_library = false;
+    const Tensor result = result_of(text, by_library);
+    EXPECT_EQ(by_library, text != alone) << text;
+    for (int64_t i = 0; i < result.size(); ++i) {
+      if (i / 48 != kRow)
+        ASSERT_GE(result.at(i), 0) << i;
+      else if (by_library)
+        ASSERT_EQ(result.at(i), 0) << i;
+      else
+        ASSERT_TRUE(std::isnan(result.at(i))) << i;
+    }
+  }
 }
 
 TEST_P(KernelsOnGpu, MultiplyByGemmWithAMatrixAdded) {

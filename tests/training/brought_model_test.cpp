@@ -1,0 +1,110 @@
+// A user's own model with an operator that has no gradient: what is said, and that doing what is said makes it train.
+#include "tests/cli/run_program.h"
+#include "tests/training/tiny_recipe.h"
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "core/philox.h"
+#include "graph/builder.h"
+#include "lab/training/trainer.h"
+#include "model/onnx/writer.h"
+
+namespace hone::training {
+namespace {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+using ::testing::HasSubstr;
+using testing_support::TemporaryFolder;
+using Ints = std::vector<int64_t>;
+namespace fs = std::filesystem;
+
+ValueId weight(GraphBuilder& b, const std::string& name, Shape shape) {
+  Tensor tensor(DType::kF32, std::move(shape));
+  const Philox random(std::hash<std::string>()(name));
+  for (std::size_t i = 0; i < tensor.as<float>().size(); ++i)
+    tensor.as<float>()[i] = static_cast<float>(random.normal(i)) * 0.2F;
+  return b.constant(name, tensor);
+}
+
+// Determinants of what a convolution makes of the image.
+ValueId volumes(GraphBuilder& b, ValueId image, const std::string& name) {
+  const ValueId made =
+      b.add("Conv", {image, weight(b, name + ".weight", {8, 1, 3, 3}), weight(b, name + ".bias", {8})},
+            {{"pads", Ints{1, 1, 1, 1}}}, name + ".conv");
+  return b.add("Det", {made}, {}, name + ".volume");
+}
+
+// Volumes by `branches`, scaled, and a dense layer that can be trained.
+graph::Graph determined(const std::vector<std::string>& branches, bool with_dense) {
+  GraphBuilder b("net");
+  const ValueId image =
+      b.input("image", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("n"), 1, 12, 12}));
+  ValueId sum;
+  for (const std::string& name : branches) {
+    const ValueId one = b.add("Tanh", {volumes(b, image, name)}, {}, name + ".tanh");
+    sum = sum.valid() ? b.add("Add", {sum, one}, {}, name + ".sum") : one;
+  }
+  ValueId logits = b.add("Concat", {sum, sum}, {{"axis", int64_t{1}}});
+  if (with_dense)
+    logits = b.add("Gemm", {sum, weight(b, "dense.weight", {8, 10}), weight(b, "dense.bias", {10})});
+  b.rename(logits, "logits");
+  b.output(logits);
+  auto made = std::move(b).finish();
+  if (!made.ok()) throw std::runtime_error(made.error().message);
+  return *std::move(made);
+}
+
+model::Recipe recipe_of(const fs::path& onnx, const std::vector<std::string>& overrides) {
+  std::string text = tiny_digits_text();
+  text.replace(0, text.find("[data]"), "[model]\nonnx = \"" + onnx.string() + "\"\n");
+  std::vector<std::string> all = overrides;
+  all.emplace_back("train.steps=4");
+  auto recipe = model::parse_recipe(text, "net.toml", all);
+  if (!recipe.ok()) throw std::runtime_error(recipe.error().message);
+  return *std::move(recipe);
+}
+
+std::string error_of(const fs::path& onnx, const fs::path& out,
+                     const std::vector<std::string>& overrides = {}) {
+  lab::TrainerOptions options;
+  options.out = out;
+  options.threads = 1;
+  const auto run = lab::train(recipe_of(onnx, overrides), options);
+  return run.ok() ? "" : run.error().message;
+}
+
+// The list behind "[model] freeze = ".
+std::string advised(const std::string& message) {
+  const std::string before = "[model] freeze = ";
+  const std::size_t begin = message.find(before) + before.size();
+  return message.substr(begin, message.find(']', begin) + 1 - begin);
+}
+
+TEST(BroughtModel, TrainsWithWhatItIsToldToFreeze) {
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& branches :
+       {std::vector<std::string>{"stem"}, {"stem.left", "stem.right"}, {"one", "two"}}) {
+    const fs::path onnx = folder / "net.onnx";
+    ASSERT_TRUE(model::write_onnx(determined(branches, true), onnx).ok());
+    const fs::path out = folder / branches[0];
+    const std::string message = error_of(onnx, out);
+    EXPECT_THAT(message,
+                HasSubstr(branches.back() +
+                          ".volume' (Det): unsupported: the gradient of Det; freeze what lies before it"));
+    EXPECT_THAT(message, HasSubstr("; 2 left to train"));
+    EXPECT_FALSE(fs::exists(out));
+    EXPECT_EQ(error_of(onnx, out, {"model.freeze=" + advised(message)}), "") << message;
+  }
+}
+
+TEST(BroughtModel, SaysWhereNothingWouldBeLeftToTrain) {
+  const TemporaryFolder folder;
+  const fs::path onnx = folder / "net.onnx";
+  ASSERT_TRUE(model::write_onnx(determined({"stem"}, false), onnx).ok());
+  EXPECT_THAT(error_of(onnx, folder / "run"), HasSubstr("every weight lies before it"));
+  EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+}  // namespace
+}  // namespace hone::training
