@@ -12,7 +12,7 @@ import torch.nn.functional as F
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tests" / "training"))
 from torch_parity import gpt2 as plain_gpt2  # noqa: E402
-from torch_parity import unet  # noqa: E402
+from torch_parity import resnet50, unet  # noqa: E402
 
 JOINED = ("query", "key", "value")
 
@@ -22,28 +22,6 @@ def mlp(p, batch, run):
     for i in (1, 2):
         x = F.relu(F.linear(x, p[f"dense{i}.weight"], p[f"dense{i}.bias"]))
     return F.cross_entropy(F.linear(x, p["dense3.weight"], p["dense3.bias"]), batch["label"])
-
-
-def resnet50(p, batch, run):
-    """Version 1.5, as torchvision's, with the running statistics of training."""
-
-    def conv_norm(x, conv, norm, stride=1):
-        weight = p[f"{conv}.weight"]
-        x = F.conv2d(x, weight, stride=stride, padding=weight.shape[2] // 2)
-        return F.batch_norm(x, p[f"{norm}.running_mean"], p[f"{norm}.running_var"], p[f"{norm}.weight"],
-                            p[f"{norm}.bias"], True, 0.1, 1e-5)
-
-    x = F.max_pool2d(F.relu(conv_norm(batch["image"], "conv1", "bn1", 2)), 3, 2, 1)
-    for stage, blocks in enumerate((3, 4, 6, 3), 1):
-        for block in range(blocks):
-            at, stride = f"layer{stage}.{block}", 2 if stage > 1 and block == 0 else 1
-            y = F.relu(conv_norm(x, f"{at}.conv1", f"{at}.bn1"))
-            y = F.relu(conv_norm(y, f"{at}.conv2", f"{at}.bn2", stride))
-            y = conv_norm(y, f"{at}.conv3", f"{at}.bn3")
-            if block == 0:
-                x = conv_norm(x, f"{at}.downsample.0", f"{at}.downsample.1", stride)
-            x = F.relu(x + y)
-    return F.cross_entropy(F.linear(x.mean((2, 3)), p["fc.weight"], p["fc.bias"]), batch["label"])
 
 
 def dense(p, x, at):

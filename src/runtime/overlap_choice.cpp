@@ -150,6 +150,25 @@ bool leaves_device(const Graph& graph, const Node& node) {
   return node.op == "hone.CopyTo" || runs_on_host(graph, node);
 }
 
+// That a section reads from outside and writes: of devices with memory of their own, what many trials would have to bring there.
+// Kernels of so much keep its memory busy alone, so that nothing is to be won beside them.
+constexpr std::size_t kMostSectionBytes = std::size_t{64} << 20;
+bool is_large(const Graph& graph, const Section& section) {
+  std::size_t bytes = 0;
+  std::vector<bool> counted(graph.values().size(), false);
+  for (uint32_t i = section.first; i <= section.last; ++i) {
+    const Node& node = graph.nodes()[i];
+    for (const auto* values : {&node.inputs, &node.outputs}) {
+      for (const ValueId value : *values) {
+        if (!value.valid() || counted[value.index]) continue;
+        counted[value.index] = true;
+        bytes += graph.type(value).storage_bytes();
+      }
+    }
+  }
+  return bytes > kMostSectionBytes;
+}
+
 // The times of all nodes that have company; without autotune every step counts the same.
 std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
                                  const Provider& provider, const PlanOptions& options) {
@@ -167,9 +186,10 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
     times[i] = {1, 1};
     if (!options.autotune) continue;
     const double alone_us = microseconds(graph, node, whole);
+    times[i] = {std::isfinite(alone_us) ? alone_us : 0, std::numeric_limits<double>::infinity()};
+    if (alone_us > provider.longest_in_lane_us()) continue;  // a lane is no faster
     const double lane_us = microseconds(graph, node, lane);
-    times[i] = {std::isfinite(alone_us) ? alone_us : 0,
-                lane_us <= provider.longest_in_lane_us() ? lane_us : std::numeric_limits<double>::infinity()};
+    if (lane_us <= provider.longest_in_lane_us()) times[i].lane_us = lane_us;
   }
   return times;
 }
@@ -231,6 +251,7 @@ Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const grap
   }
   for (Section& section : choose_sections(graph, buffers, times, provider.lanes(), always ? 0 : kSectionUs)) {
     Trial trial{true, "wherever it can be done", 0};
+    if (!always && !provider.device()->host_visible() && is_large(graph, section)) continue;
     if (!always) {
       HONE_ASSIGN(trial, try_section(graph, section, provider, options));
     }
