@@ -1,6 +1,7 @@
 #include "model/recipe/recipe.h"
 
 #include <algorithm>
+#include <thread>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -408,6 +409,10 @@ Result<Recipe> parse_recipe(std::string_view text, const std::filesystem::path& 
   for (const std::string& assignment : overrides) HONE_CHECK(set_in_toml(root, assignment));
   replace_alternatives(root);
   return RecipeReader(std::move(root), file).read();
+}
+
+int64_t usual_workers() {
+  return std::clamp<int64_t>(static_cast<int64_t>(std::thread::hardware_concurrency()) - 1, 1, 12);
 }
 
 Result<Recipe> read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {

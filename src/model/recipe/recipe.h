@@ -51,6 +51,10 @@ struct RecipeMasking {
   int64_t unchosen = -100;  // the label of what is not to be found again: [loss] ignore
 };
 
+// Threads that read ahead where a recipe does not say how many: a core is left for the host of the step, and twelve keep up
+// with a small network on an H200.
+int64_t usual_workers();
+
 struct RecipeData {
   std::string source;            // "digits", "cells", "text", "tokens", "pairs", "folders", "table", "zarr"
   std::filesystem::path path;    // of sources that read files: a text, a folder of images, a table, an array
@@ -70,7 +74,7 @@ struct RecipeData {
       0.1;  // share of the samples that are only judged by, where there is no path of their own
   std::map<std::string, int64_t> sizes;  // of synthetic sources: "samples", "height", …; of text: "length"
   uint64_t seed = 1;                     // of synthetic sources, and of which samples are kept back
-  int64_t workers = 1;                   // threads that read ahead
+  int64_t workers = usual_workers();     // threads that read ahead
   bool skip_damaged = false;  // others stand in for samples that cannot be read; else they end the run
   int64_t cache_mb = 1000;    // of decoded samples that are kept in memory, those that are judged by included
   std::filesystem::path cache;  // a folder in which they are kept, too; empty: none
