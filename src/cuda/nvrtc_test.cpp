@@ -35,7 +35,7 @@ constexpr const char* kTwice = R"(extern "C" __global__ void twice(float* x) { x
 
 TEST(RealNvrtc, MakesCodeForEveryArchitectureWithoutAGpu) {
   const auto nvrtc = testing::real_nvrtc();
-  if (nvrtc == nullptr) return;
+  if (nvrtc == nullptr) GTEST_SKIP();
   for (const int architecture : {80, 90, 100, 120}) {
     const auto compiled = nvrtc->compile(kTwice, "twice.cu", {architecture}, {});
     ASSERT_TRUE(compiled.ok()) << compiled.error().message;
@@ -49,7 +49,7 @@ TEST(RealNvrtc, MakesCodeForEveryArchitectureWithoutAGpu) {
 
 TEST(RealNvrtc, GivesPtxToAGpuThatIsNewerThanItself) {
   const auto nvrtc = testing::real_nvrtc();
-  if (nvrtc == nullptr) return;
+  if (nvrtc == nullptr) GTEST_SKIP();
   const auto compiled = nvrtc->compile(kTwice, "twice.cu", {999}, {});
   ASSERT_TRUE(compiled.ok()) << compiled.error().message;
   EXPECT_TRUE(compiled->is_ptx);
@@ -58,7 +58,7 @@ TEST(RealNvrtc, GivesPtxToAGpuThatIsNewerThanItself) {
 
 TEST(RealNvrtc, SaysWhatIsWrongWithASource) {
   const auto nvrtc = testing::real_nvrtc();
-  if (nvrtc == nullptr) return;
+  if (nvrtc == nullptr) GTEST_SKIP();
   const auto compiled = nvrtc->compile("__global__ void k() { y = 1; }", "wrong.cu", {90}, {});
   ASSERT_FALSE(compiled.ok());
   EXPECT_THAT(compiled.error().message,
@@ -67,7 +67,7 @@ TEST(RealNvrtc, SaysWhatIsWrongWithASource) {
 
 TEST(RealNvrtc, MakesNoCodeForWhatItHasForgotten) {
   const auto nvrtc = testing::real_nvrtc();
-  if (nvrtc == nullptr) return;
+  if (nvrtc == nullptr) GTEST_SKIP();
   const auto compiled = nvrtc->compile(kTwice, "twice.cu", {30}, {});
   ASSERT_FALSE(compiled.ok());
   EXPECT_THAT(compiled.error().message, HasSubstr("makes no code for sm_30"));

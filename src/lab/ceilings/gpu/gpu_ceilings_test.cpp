@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 TEST(RoofKernels, CompileForEveryArchitectureWithoutLocalMemory) {
   const auto nvrtc = cuda::testing::real_nvrtc();
-  if (nvrtc == nullptr) return;
+  if (nvrtc == nullptr) GTEST_SKIP();
   for (const int number : {80, 90, 100, 120}) {
     const auto made = nvrtc->compile(roof_kernels().text, "roofs.cu", {number}, {});
     ASSERT_TRUE(made.ok()) << made.error().message;
@@ -61,7 +61,7 @@ class GpuCeilingsOfNoGpu : public ::testing::Test {
 };
 
 TEST_F(GpuCeilingsOfNoGpu, HaveEveryRoofAndComeBackFromJson) {
-  if (tools_.device == nullptr) return;
+  if (tools_.device == nullptr) GTEST_SKIP();
   std::vector<std::string> told;
   options_.progress = [&](double, const std::string& what) { return told.push_back(what), true; };
   const auto found = measure_gpu_ceilings(tools_, options_);
@@ -118,7 +118,7 @@ TEST_F(GpuCeilingsOfNoGpu, AreTheTableOfRoofsThatAnalysisReads) {
 }
 
 TEST_F(GpuCeilingsOfNoGpu, AreKeptForThisGpuAndMeasuredAgainWhereTheFileIsDamaged) {
-  if (tools_.device == nullptr) return;
+  if (tools_.device == nullptr) GTEST_SKIP();
   options_.quick = true;
   const auto first = load_or_measure_gpu_ceilings(tools_, options_);
   ASSERT_TRUE(first.ok()) << first.error().message;
@@ -139,7 +139,7 @@ TEST_F(GpuCeilingsOfNoGpu, AreKeptForThisGpuAndMeasuredAgainWhereTheFileIsDamage
 }
 
 TEST_F(GpuCeilingsOfNoGpu, EndWhenToldToAndNameWhatFails) {
-  if (tools_.device == nullptr) return;
+  if (tools_.device == nullptr) GTEST_SKIP();
   options_.progress = [](double, const std::string&) { return false; };
   const auto ended = measure_gpu_ceilings(tools_, options_);
   ASSERT_FALSE(ended.ok());
