@@ -145,17 +145,18 @@ TEST_F(Traffic, WritesWriteAllAndNoMore) {
 
 TEST_F(Traffic, ReadingTakesTimeForEveryPass) {
   const auto time_passes = [&](int passes) {
-    double best = 1e9;
-    for (int repeat = 0; repeat < 5; ++repeat) {
-      const double start = cpu_seconds();
-      read_memory(source.data(), kBytes, passes);
-      best = std::min(best, cpu_seconds() - start);
-    }
-    return best;
+    const double start = cpu_seconds();
+    read_memory(source.data(), kBytes, passes);
+    return cpu_seconds() - start;
   };
-  const double ratio = time_passes(40'000) / time_passes(10'000);
-  EXPECT_GT(ratio, 3);
-  EXPECT_LT(ratio, 5);
+  double few = 1e9, many = 1e9;  // the least of both, in turns: what disturbs one disturbs the other
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    few = std::min(few, time_passes(10'000));
+    many = std::min(many, time_passes(40'000));
+    if (repeat >= 4 && many > 3.5 * few && many < 4.5 * few) break;
+  }
+  EXPECT_GT(many, 3 * few);
+  EXPECT_LT(many, 5 * few);
 }
 
 TEST(GemmProbe, MultipliesInFloat) {
