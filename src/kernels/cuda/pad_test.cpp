@@ -169,10 +169,7 @@ TEST_P(RealNvrtcPads, CompileWithoutSpillsAndLocalMemory) {
   for (std::size_t i = 0; i < tests.size(); ++i)
     text += testing::with_number(generate_pad(tests[i].program)->source.text, i, {kPadEntry});
   const auto compiled = nvrtc->compile(text, "pads.cu", {GetParam()}, {});
-  ASSERT_TRUE(compiled.ok()) << compiled.error().message;
-  ASSERT_EQ(compiled->uses.size(), tests.size());
-  for (const cuda::KernelUse& use : compiled->uses)
-    EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << use.name;
+  cuda::testing::expect_registers_alone(compiled, tests.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcPads, ::testing::Values(80, 90, 100, 120),

@@ -176,10 +176,7 @@ TEST_P(RealNvrtcPooling, CompilesWithoutSpillsAndLocalMemory) {
     text += testing::with_number(generate_pooling(tests[i].program)->source.text, i, {kPoolEntry});
   const auto compiled =
       nvrtc->compile(text, "poolings.cu", {GetParam()}, std::array{std::string("--fmad=false")});
-  ASSERT_TRUE(compiled.ok()) << compiled.error().message;
-  ASSERT_EQ(compiled->uses.size(), tests.size());
-  for (const cuda::KernelUse& use : compiled->uses)
-    EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << use.name;
+  cuda::testing::expect_registers_alone(compiled, tests.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcPooling, ::testing::Values(80, 90, 100, 120),

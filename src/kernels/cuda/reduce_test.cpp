@@ -11,6 +11,7 @@
 
 #include "kernels/cuda/testing/element_values.h"
 #include "kernels/cuda/testing/host_kernels.h"
+#include "kernels/reduction/testing/definition.h"
 
 namespace hone::kernels::gpu {
 namespace {
@@ -69,35 +70,7 @@ double reduced(const ReduceProgram& program, const std::vector<double>& values) 
     }
     return static_cast<double>(best);
   }
-  double sum = 0, squares = 0, sizes = 0, product = 1, most = -INFINITY, least = INFINITY, powers = 0;
-  for (const double x : values) {
-    sum += x, squares += x * x, sizes += std::abs(x), product *= x;
-    most = std::max(most, x), least = std::min(least, x);
-  }
-  for (const double x : values) powers += std::exp(x - most);
-  switch (program.desc.op) {
-    case Reduction::kSum:
-      return sum;
-    case Reduction::kMean:
-      return sum / static_cast<double>(values.size());
-    case Reduction::kMax:
-      return most;
-    case Reduction::kMin:
-      return least;
-    case Reduction::kProd:
-      return product;
-    case Reduction::kL1:
-      return sizes;
-    case Reduction::kL2:
-      return std::sqrt(squares);
-    case Reduction::kSumSquare:
-      return squares;
-    case Reduction::kLogSum:
-      return std::log(sum);
-    case Reduction::kLogSumExp:
-      return most + std::log(powers);
-  }
-  return NAN;
+  return reduced_by_definition(program.desc.op, values);
 }
 
 void expect_reduced(const ReduceProgram& program, const Tensor& x, const Tensor& y) {

@@ -156,10 +156,7 @@ TEST_P(RealNvrtcResize, CompilesWithoutSpillsAndLocalMemory) {
         testing::with_number(generate_resize(tests[i].desc, tests[i].dtype)->source.text, i, {kResizeEntry});
   const auto compiled =
       nvrtc->compile(text, "resizes.cu", {GetParam()}, std::array{std::string("--fmad=false")});
-  ASSERT_TRUE(compiled.ok()) << compiled.error().message;
-  ASSERT_EQ(compiled->uses.size(), tests.size());
-  for (const cuda::KernelUse& use : compiled->uses)
-    EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << use.name;
+  cuda::testing::expect_registers_alone(compiled, tests.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcResize, ::testing::Values(80, 90, 100, 120),

@@ -168,10 +168,7 @@ TEST_P(RealNvrtcCopies, CompileWithoutSpillsAndLocalMemory) {
     text += testing::with_number(generate_strided_copies(std::span(&tests[i].desc, 1))->source.text, i,
                                  {kStridedCopyEntry});
   const auto compiled = nvrtc->compile(text, "copies.cu", {GetParam()}, {});
-  ASSERT_TRUE(compiled.ok()) << compiled.error().message;
-  ASSERT_EQ(compiled->uses.size(), tests.size());
-  for (const cuda::KernelUse& use : compiled->uses)
-    EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << use.name;
+  cuda::testing::expect_registers_alone(compiled, tests.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcCopies, ::testing::Values(80, 90, 100, 120),
