@@ -42,6 +42,8 @@ class Dataset {
     const StageTimer timer(times, Stage::kDecode);
     return read(index);
   }
+  // Reads the sample now where a cache keeps it for later. False: none does, or it is full.
+  virtual bool prefetch(int64_t) const { return false; }
   // A number that is another one when what the sample is made of has changed: name, size and date of its files.
   // What keeps decoded samples on disk asks it.
   virtual uint64_t version_of(int64_t index) const { return fnv1a(name_of(index)); }

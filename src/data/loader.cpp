@@ -109,6 +109,19 @@ std::optional<Loader::Share> Loader::take_share() {
   return Share{work, first, work->taken - first};
 }
 
+// A sample for the cache, of a batch that has not begun.
+std::optional<int64_t> Loader::take_prefetched() {
+  if (prefetched_.empty()) {
+    if (prefetched_batches_ == 0) return std::nullopt;
+    --prefetched_batches_;
+    prefetched_ = order_.samples_at(prefetched_at_);
+    prefetched_at_ = order_.after(prefetched_at_);
+  }
+  const int64_t sample = prefetched_.back();
+  prefetched_.pop_back();
+  return sample;
+}
+
 void Loader::do_share(const Share& share) {
   StageTimes times;
   times.first_region = options_.first_region;
@@ -141,8 +154,21 @@ void Loader::run_worker() {
   std::unique_lock lock(mutex_);
   while (true) {
     std::optional<Share> share;
-    room_.wait(lock, [&] { return stopping_ || (share = take_share()).has_value(); });
+    std::optional<int64_t> prefetched;
+    room_.wait(lock, [&] {
+      return stopping_ || (share = take_share()).has_value() || (prefetched = take_prefetched()).has_value();
+    });
     if (stopping_) return;
+    if (!share) {
+      lock.unlock();
+      const bool kept = writer_->prefetch(*prefetched);
+      lock.lock();
+      if (!kept) {
+        prefetched_batches_ = 0;
+        prefetched_.clear();
+      }
+      continue;
+    }
     // A batch that failed for want of memory has nothing to do and is ready.
     if (share->count == 0) {
       ready_.notify_all();
@@ -206,10 +232,21 @@ Status Loader::seek(Place place) {
   {
     const std::lock_guard lock(mutex_);
     queue_.clear();  // what workers are at belongs to nobody then, and goes when they are done
-    begin_at_ = place_ = place;
+    begin_at_ = place_ = prefetched_at_ = place;
+    prefetched_.clear();
   }
   room_.notify_all();
   return {};
+}
+
+void Loader::prefetch(int64_t batches) {
+  {
+    const std::lock_guard lock(mutex_);
+    prefetched_batches_ = std::min(batches, batches_per_epoch());
+    prefetched_at_ = begin_at_;
+    prefetched_.clear();
+  }
+  room_.notify_all();
 }
 
 LoaderCounts Loader::counts() const {

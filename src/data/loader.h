@@ -61,6 +61,9 @@ class Loader final : public Batches {
   Place place() const override { return place_; }
   Status seek(Place place) override;
 
+  // From now on workers that find read_ahead batches there bring the samples of so many batches from place() on into the data
+  // set's cache, as long as that has room: while the consumer is not ready for the first, say.
+  void prefetch(int64_t batches);
   LoaderCounts counts() const;
   // Samples that were replaced, with why; once each.
   std::vector<Damage> damages() const { return writer_->damages(); }
@@ -87,6 +90,7 @@ class Loader final : public Batches {
   void run_worker();
   // These with the mutex held:
   std::optional<Share> take_share();
+  std::optional<int64_t> take_prefetched();
   std::shared_ptr<Work> begin_work();
   // Without it:
   void do_share(const Share& share);
@@ -104,6 +108,9 @@ class Loader final : public Batches {
   std::condition_variable room_, ready_;
   std::deque<std::shared_ptr<Work>> queue_;  // in order; the front is what next() gives
   Place begin_at_;                           // of the next batch that enters the queue
+  int64_t prefetched_batches_ = 0;           // that are left to prefetch
+  Place prefetched_at_;                      // the first of them that is not among the samples
+  std::vector<int64_t> prefetched_;          // samples, the next one last
   bool stopping_ = false;
   LoaderCounts counts_;
   std::vector<std::thread> workers_;

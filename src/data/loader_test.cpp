@@ -1,15 +1,19 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/scope.h"
 #include "core/testing/no_threads.h"
+#include "data/cache/memory_cache.h"
 #include "data/testing/numbered_samples.h"
 
 namespace hone::data {
@@ -270,6 +274,46 @@ TEST(Loader, WithoutThreadsTheConsumerDoesTheWork) {
   const NoThreads none;
   if (!none.enforced()) GTEST_SKIP() << "threads cannot be refused here";
   expect_same(take_batches(*must_load(numbered(9), options), 5), expected);
+}
+
+bool waited_for(const std::function<bool()>& come) {
+  for (int i = 0; i < 2000 && !come(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return come();
+}
+
+TEST(Loader, PrefetchesTheFirstEpochIntoTheCacheWhereTheQueueIsFull) {
+  const auto cached = cache_in_memory(numbered(40), 1 << 20);
+  const LoaderOptions options{.order = {.batch_size = 4}, .workers = 2, .read_ahead = 2};
+  const auto loader = must_load(cached, options);
+  loader->prefetch(1000);  // an epoch has ten
+  EXPECT_TRUE(waited_for([&] { return cached->counts().kept == 40; })) << cached->counts().kept;
+  EXPECT_EQ(loader->counts().batches, 0);
+  expect_same(take_batches(*loader, 10), take_batches(*must_load(numbered(40), options), 10));
+}
+
+TEST(Loader, PrefetchesNoFurtherThanItIsToldAndFromWhereItStands) {
+  const auto cached = cache_in_memory(numbered(40), 1 << 20);
+  const LoaderOptions options{.order = {.batch_size = 4, .shuffle = false}, .workers = 1, .read_ahead = 1};
+  const auto loader = must_load(cached, options);
+  ASSERT_TRUE(waited_for([&] { return cached->counts().kept == 4; }));
+  ASSERT_TRUE(loader->seek({.epoch = 0, .batch = 5}).ok());
+  loader->prefetch(3);  // batches 5 to 7 or, where 5 is in the queue already, 6 to 8
+  ASSERT_TRUE(waited_for([&] { return cached->counts().kept >= 4 + 3 * 4; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_LE(cached->counts().kept, 4 + 4 * 4);
+}
+
+TEST(Loader, StopsPrefetchingWhereTheCacheIsFullAndKeepsWhatIsDamagedForTheConsumer) {
+  const auto damaged = numbered(40);
+  damaged->corrupt_ones = {39};
+  const int64_t sample_bytes = 3 * 4 + 8;
+  const auto cached = cache_in_memory(damaged, 10 * sample_bytes);
+  const auto loader =
+      must_load(cached, {.order = {.batch_size = 4, .shuffle = false}, .workers = 2, .read_ahead = 1});
+  loader->prefetch(10);
+  ASSERT_TRUE(waited_for([&] { return cached->counts().kept == 10; }));
+  take_batches(*loader, 9);
+  EXPECT_THAT(loader->next().error().message, HasSubstr("sample39"));
 }
 
 TEST(Loader, OptionsOutOfRangeAreRefused) {

@@ -41,6 +41,9 @@ class SampleWriter {
   // written: itself, or the one that replaces it.
   Result<int64_t> write(int64_t epoch, int64_t sample, const std::vector<std::byte*>& out, StageTimes& times);
 
+  // As Dataset::prefetch.
+  bool prefetch(int64_t sample) const { return dataset_->prefetch(sample); }
+
   // Every sample that was replaced so far, once each, by number.
   std::vector<Damage> damages() const;
 

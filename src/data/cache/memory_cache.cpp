@@ -40,20 +40,30 @@ class MemoryCache final : public CachedDataset {
     if (sample.ok()) keep(index, *sample);
     return sample;
   }
+  bool prefetch(int64_t index) const override {
+    {
+      const std::shared_lock lock(mutex_);
+      if (samples_.contains(index)) return true;
+    }
+    if (budget_->left() <= 0) return false;
+    const auto sample = dataset_->read(index);
+    return !sample.ok() || keep(index, *sample);  // what is damaged is said when it is asked for
+  }
   CacheCounts counts() const override {
     const std::shared_lock lock(mutex_);
     return {static_cast<int64_t>(samples_.size()), hits_, misses_, bytes_};
   }
 
  private:
-  void keep(int64_t index, const Sample& sample) const {
+  // Whether it is kept now.
+  bool keep(int64_t index, const Sample& sample) const {
     const int64_t bytes = bytes_of(sample);
     const std::unique_lock lock(mutex_);
-    if (!budget_->take(bytes)) return;
-    if (samples_.emplace(index, sample).second)
-      bytes_ += bytes;
-    else
-      budget_->give_back(bytes);
+    if (samples_.contains(index)) return true;
+    if (!budget_->take(bytes)) return false;
+    samples_.emplace(index, sample);
+    bytes_ += bytes;
+    return true;
   }
 
   std::shared_ptr<const Dataset> dataset_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <span>
@@ -22,6 +23,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 
 constexpr int64_t kClasses = 10;
+constexpr int64_t kPixelsAtOnce = 7;  // of a row, that share the search for the strokes they may lie on
 
 // Part of an ellipse, angles in degrees, 0 to the right and growing downwards.
 Stroke arc(Point centre, double rx, double ry, double from, double to) {
@@ -73,6 +75,42 @@ double squared_distance_to(Point p, Point a, Point b) {
   return across_x * across_x + across_y * across_y;
 }
 
+// A straight part of a stroke, and the box beyond which it leaves no ink.
+struct Segment {
+  Point a, b;
+  Point low, high;
+};
+
+std::vector<Segment> segments_of(int64_t digit, double reach) {
+  std::vector<Segment> segments;
+  for (const Stroke& stroke : strokes_of(digit)) {
+    for (std::size_t i = 1; i < stroke.size(); ++i) {
+      const Point a = stroke[i - 1], b = stroke[i];
+      segments.push_back({a,
+                          b,
+                          {std::min(a.x, b.x) - reach, std::min(a.y, b.y) - reach},
+                          {std::max(a.x, b.x) + reach, std::max(a.y, b.y) + reach}});
+    }
+  }
+  return segments;
+}
+
+// To `near`, those whose box meets the one that p and q are opposite corners of.
+void find_near(Point p, Point q, std::span<const Segment> segments, std::vector<Segment>& near) {
+  near.clear();
+  std::ranges::copy_if(segments, std::back_inserter(near), [&](const Segment& s) {
+    return std::max(p.x, q.x) >= s.low.x && std::min(p.x, q.x) <= s.high.x && std::max(p.y, q.y) >= s.low.y &&
+           std::min(p.y, q.y) <= s.high.y;
+  });
+}
+
+// To the nearest of them; the largest number where there is none.
+double squared_distance_to(Point p, std::span<const Segment> segments) {
+  double nearest = std::numeric_limits<double>::max();
+  for (const Segment& s : segments) nearest = std::min(nearest, squared_distance_to(p, s.a, s.b));
+  return nearest;
+}
+
 class Digits final : public Dataset {
  public:
   explicit Digits(const DigitsOptions& options)
@@ -87,29 +125,33 @@ class Digits final : public Dataset {
     const Philox random(options_.seed, static_cast<uint64_t>(index));
     // Every class as often in any stretch of ten, so that small parts of the data have all of them.
     const int64_t digit = index % kClasses;
-    const std::vector<Stroke> strokes = strokes_of(digit);
     const auto between = [&](uint64_t number, double low, double high) {
       return low + (high - low) * random.uniform(number);
     };
     const double turn = between(0, -0.25, 0.25), slant = between(1, -0.35, 0.35);
+    const double cosine = std::cos(turn), sine = std::sin(turn);
     const double wide = between(2, 0.75, 1.1), high = between(3, 0.8, 1.1);
     const Point shift{between(4, -0.2, 0.2), between(5, -0.15, 0.15)};
     const double pen = between(6, 0.07, 0.17), ink = between(7, 0.75, 1);
     Tensor image(DType::kF32, {1, options_.side, options_.side});
     const std::span<float> pixels = image.as<float>();
     const double scale = 2.6 / static_cast<double>(options_.side);  // the box fills most of the picture
+    const auto place_of = [&](int64_t row, int64_t column) {  // of a pixel's middle, in the strokes' box
+      const double u = (static_cast<double>(column) + 0.5) * scale - 1.3 - shift.x;
+      const double v = (static_cast<double>(row) + 0.5) * scale - 1.3 - shift.y;
+      Point p{cosine * u + sine * v, cosine * v - sine * u};
+      p.x = (p.x + slant * p.y) / wide;
+      p.y /= high;
+      return p;
+    };
+    const std::vector<Segment> segments = segments_of(digit, pen + scale);
+    std::vector<Segment> near;
     for (int64_t row = 0; row < options_.side; ++row) {
       for (int64_t column = 0; column < options_.side; ++column) {
-        const double u = (static_cast<double>(column) + 0.5) * scale - 1.3 - shift.x;
-        const double v = (static_cast<double>(row) + 0.5) * scale - 1.3 - shift.y;
-        Point p{std::cos(turn) * u + std::sin(turn) * v, std::cos(turn) * v - std::sin(turn) * u};
-        p.x = (p.x + slant * p.y) / wide;
-        p.y /= high;
-        double nearest = std::numeric_limits<double>::max();
-        for (const Stroke& stroke : strokes)
-          for (std::size_t i = 1; i < stroke.size(); ++i)
-            nearest = std::min(nearest, squared_distance_to(p, stroke[i - 1], stroke[i]));
-        const double covered = std::clamp((pen - std::sqrt(nearest)) / scale + 0.5, 0.0, 1.0);
+        if (column % kPixelsAtOnce == 0)
+          find_near(place_of(row, column), place_of(row, column + kPixelsAtOnce - 1), segments, near);
+        const double distance = std::sqrt(squared_distance_to(place_of(row, column), near));
+        const double covered = std::clamp((pen - distance) / scale + 0.5, 0.0, 1.0);
         const auto at = static_cast<std::size_t>(row * options_.side + column);
         const double noise = options_.noise * random.normal(16 + at);
         pixels[at] = static_cast<float>(ink * covered + noise);

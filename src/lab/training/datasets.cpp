@@ -39,6 +39,7 @@ class DatasetPart final : public data::Dataset {
   Result<data::Sample> read_timed(int64_t index, data::StageTimes& times) const override {
     return whole_->read_timed(of_whole(index), times);
   }
+  bool prefetch(int64_t index) const override { return whole_->prefetch(of_whole(index)); }
   uint64_t version_of(int64_t index) const override { return whole_->version_of(of_whole(index)); }
 
  private:

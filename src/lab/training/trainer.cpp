@@ -139,6 +139,8 @@ Status Trainer::open() {
   if (!setup_.validation && (recipe_.train.target || recipe_.train.evaluate_every > 0))
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
   result_.parameters = setup_.program.parameters;
+  // A GPU's plan leaves the host's cores time while it is made; the first epoch then finds its samples read.
+  if (!provider_->device()->host_visible()) setup_.batches->prefetch(setup_.steps);
   return {};
 }
 
