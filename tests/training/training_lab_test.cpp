@@ -15,6 +15,7 @@
 #include "lab/training/setting_trials.h"
 #include "lab/training/setup.h"
 #include "runtime/make_provider.h"
+#include "runtime/testing/half_provider.h"
 
 namespace hone::training {
 namespace {
@@ -27,7 +28,8 @@ using ::testing::StartsWith;
 
 // The step of a recipe as a plan, with what a judge needs of it.
 struct Step {
-  explicit Step(const model::Recipe& recipe) {
+  explicit Step(const model::Recipe& recipe, std::unique_ptr<const runtime::Provider> of = nullptr)
+      : provider(of ? std::move(of) : *runtime::make_provider("cpu", {.threads = 1})) {
     auto opened = lab::open_training(recipe);
     if (!opened.ok()) throw std::runtime_error(opened.error().message);
     setup = *std::move(opened);
@@ -40,7 +42,6 @@ struct Step {
         if (name == graph::kDataPrefix + fields[f].name) inputs.push_back(batches[0].tensors[f]);
       if (!name.starts_with(graph::kDataPrefix)) inputs.push_back(setup.program.initial.at(name));
     }
-    provider = *runtime::make_provider("cpu", {.threads = 1});
     plan = *runtime::Plan::compile(graph, *provider, {.autotune = false});
     for (std::size_t i = 0; i < inputs.size(); ++i)
       if (!plan->write(i, inputs[i]).ok()) throw std::runtime_error("inputs do not fit");
@@ -147,13 +148,13 @@ TEST(TrainingLab, GivesARecipeThatTrainsWithWhatWasKept) {
 
 // The rows of the experiment are what was seen among other kernels: no row alone puts anything into the recipe.
 struct Tried {
-  explicit Tried(model::Recipe of, const std::vector<analyze::PassRow>& experiment)
-      : recipe(std::move(of)), step(recipe), judge(judge_of(step)) {
+  explicit Tried(model::Recipe of, const std::vector<analyze::PassRow>& experiment,
+                 std::unique_ptr<const runtime::Provider> on = nullptr)
+      : recipe(std::move(of)), step(recipe, std::move(on)), judge(judge_of(step)) {
     if (!judge.see_unchanged(*step.plan).ok()) throw std::runtime_error("no curve");
     lab::SettingTrialOptions options;
     options.seconds = 1;
-    auto tried =
-        lab::try_settings(recipe, step.setup, *step.provider, cache, experiment, step.inputs, judge, options);
+    auto tried = lab::try_settings(recipe, step.setup, *step.provider, cache, experiment, judge, options);
     if (!tried.ok()) throw std::runtime_error(tried.error().message);
     trials = *std::move(tried);
   }
@@ -201,6 +202,54 @@ TEST(SettingTrials, MeasureWhatTheExperimentAdvisesOnTheStepThatTrains) {
   }
 }
 
+// Two states more than the recipe's own step has, put beside its course all the same.
+TEST(SettingTrials, TryFp16WithAScaledLossWhereItWasAskedFor) {
+  const Tried tried(tiny_digits(), {seen("fp16", -0.1, false)},
+                    std::make_unique<runtime::testing::HalfProvider>());
+  const analyze::PassRow* row = row_named(tried.trials, "precision = fp16");
+  ASSERT_NE(row, nullptr);
+  ASSERT_TRUE(row->measured_gain_ms) << row->reason;
+  EXPECT_EQ(row->numerics, "lossy");
+  EXPECT_THAT(row->reason, HasSubstr("products in fp16, the loss scaled by "));
+  EXPECT_GT(row->max_rel_err, 0) << "fp16 rounds otherwise than f32";
+  EXPECT_LT(row->max_rel_err, 0.05) << "and learns the same: " << row->reason;
+  EXPECT_EQ(row->kept, tried.trials.train.precision == "fp16" || !tried.trials.speedup) << row->reason;
+  for (const char* name : {"accumulate = 2", "deterministic = false"}) {
+    const analyze::PassRow* next = row_named(tried.trials, name);
+    ASSERT_NE(next, nullptr) << name;
+    EXPECT_THAT(next->reason, ::testing::Not(HasSubstr("other states"))) << name;
+  }
+}
+
+TEST(SettingTrials, TakeTheScaleBackWithFp16) {
+  analyze::PassRow row = seen("fp16", -0.1, false);
+  const Tried tried(tiny_digits({"train.precision=\"fp16\""}), {row},
+                    std::make_unique<runtime::testing::HalfProvider>());
+  const analyze::PassRow* back = row_named(tried.trials, "precision = f32");
+  ASSERT_NE(back, nullptr);
+  EXPECT_TRUE(back->measured_gain_ms) << back->reason;
+}
+
+TEST(CurveJudge, BeginsWithTheScaleThatTheGradientsBear) {
+  const model::Recipe recipe = tiny_digits({"train.precision=\"fp16\""});
+  Step step(recipe, std::make_unique<runtime::testing::HalfProvider>());
+  constexpr float kTooLarge = 1 << 26;  // for f16, whose largest number is 65504
+  step.inputs[lab::input_named(step.setup.program.step, graph::kLossScaleState)] =
+      Tensor::scalar_f32(kTooLarge);
+  lab::CurveJudge judge = judge_of(step);
+  ASSERT_TRUE(judge.see_unchanged(*step.plan).ok());
+  const lab::SessionOptions session = lab::session_options_of(recipe.train, nullptr);
+  auto narrow = lab::step_that_trains(recipe, step.setup, step.setup.program, *step.provider, session);
+  ASSERT_TRUE(narrow.ok()) << narrow.error().message;
+  const auto plan = *runtime::Plan::compile(*std::move(narrow), *step.provider, {.autotune = false});
+  const auto scale = judge.settle_loss_scale(*plan);
+  ASSERT_TRUE(scale.ok()) << scale.error().message;
+  EXPECT_LT(*scale, kTooLarge);
+  const auto report = judge.check(*plan, 0.1);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(report->passed) << report->detail;
+}
+
 TEST(SettingTrials, CutTheSameBatchIntoMicroBatches) {
   const Tried tried(tiny_digits({"train.accumulate=2"}), {});
   for (const char* name : {"accumulate = 1", "accumulate = 4", "accumulate = 8"}) {
@@ -230,7 +279,7 @@ TEST(SettingTrials, PredictOtherMicroBatchesByWhatTheirOperatorsTakeAtLeast) {
   options.seconds = 2;
   options.roofs = &roofs;
   const auto again = lab::try_settings(tried.recipe, tried.step.setup, *tried.step.provider, tried.cache, {},
-                                       tried.step.inputs, tried.judge, options);
+                                       tried.judge, options);
   ASSERT_TRUE(again.ok()) << again.error().message;
   const analyze::PassRow* row = row_named(*again, "accumulate = 2");
   ASSERT_NE(row, nullptr);
@@ -292,8 +341,7 @@ TEST(SettingTrials, RunTheStepThatFitsIntoTheRecipesMemory) {
         *lab::fit_run(of.recipe, of.step.setup, *of.step.provider,
                       lab::session_options_of(of.recipe.train, nullptr), options.limit);
     options.fit = &kept;
-    return *lab::try_settings(of.recipe, of.step.setup, *of.step.provider, of.cache, {}, of.step.inputs,
-                              of.judge, options);
+    return *lab::try_settings(of.recipe, of.step.setup, *of.step.provider, of.cache, {}, of.judge, options);
   };
   const lab::SettingTrials told = tell(bounded);
   const analyze::PassRow* cost = row_named(told, "without recomputation");
@@ -350,8 +398,7 @@ TEST(SettingTrials, EndWhenTheyAreInterrupted) {
   options.seconds = 60;
   int asked = 0;
   options.keep_going = [&] { return ++asked < 200; };
-  const auto tried =
-      lab::try_settings(recipe, step.setup, *step.provider, cache, {}, step.inputs, judge, options);
+  const auto tried = lab::try_settings(recipe, step.setup, *step.provider, cache, {}, judge, options);
   ASSERT_FALSE(tried.ok());
   EXPECT_EQ(tried.error().code, ErrorCode::kCancelled);
 }

@@ -19,6 +19,8 @@ constexpr double kNormLimit = 1e-3;
 // A reordered sum rounds at every term, the disturbed weights only once each.
 constexpr double kTimesTheBand = 8;
 constexpr double kLossyNorm = 4;  // times the limit of a lossy pass, for the same reason
+constexpr int kMostHalved =
+    28;  // a scale that no gradient bears falls from 2^16 to far below 1, where hone train gives up
 
 Tensor as_tensor(const std::vector<double>& values) {
   Tensor tensor = Tensor::zeros(DType::kF64, {static_cast<int64_t>(values.size())});
@@ -65,22 +67,37 @@ bool stays_finite(const LossCurve& curve) {
 }  // namespace
 
 Status CurveJudge::prepare(const graph::Graph& baseline, std::span<const Tensor> inputs) {
-  inputs_.assign(inputs.begin(), inputs.end());
-  data_inputs_ = BatchInputs(baseline, fields_);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!data_inputs_.contains(i) && inputs[i].dtype() == DType::kF32) parameters_.push_back(i);
+  const BatchInputs data_inputs(baseline, fields_);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = baseline.value(baseline.inputs()[i]).name;
+    values_[name] = inputs[i];
+    if (!data_inputs.contains(i) && inputs[i].dtype() == DType::kF32) parameters_.push_back(name);
+  }
   return {};
 }
 
-Status CurveJudge::start_anew(runtime::Plan& plan) const {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) HONE_CHECK(plan.write(i, inputs_[i]));
+void CurveJudge::know(const std::map<std::string, Tensor>& initial) {
+  values_.insert(initial.begin(), initial.end());
+}
+
+Status CurveJudge::write(runtime::Plan& plan, const Values& values) const {
+  const graph::Graph& graph = plan.graph();
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
+    const auto value = values.find(graph.value(graph.inputs()[i]).name);
+    if (value == values.end())
+      return invalid(fmt::format("nobody says what the state '{}' of a step begins with",
+                                 graph.value(graph.inputs()[i]).name));
+    HONE_CHECK(plan.write(i, value->second));
+  }
   return {};
 }
 
-Result<LossCurve> CurveJudge::curve_of(runtime::Plan& plan, std::span<const Tensor> inputs, int steps) const {
-  for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(plan.write(i, inputs[i]));
+Status CurveJudge::start_anew(runtime::Plan& plan) const { return write(plan, values_); }
+
+Result<LossCurve> CurveJudge::curve_of(runtime::Plan& plan, const Values& values, int steps) const {
+  HONE_CHECK(write(plan, values));
   LossCurve curve;
-  BatchInputs data_inputs = data_inputs_;
+  BatchInputs data_inputs(plan.graph(), fields_);
   for (int step = 0; step < steps; ++step) {
     if (options_.keep_going && !options_.keep_going())
       return Error{ErrorCode::kCancelled, "interrupted while the loss was compared step by step"};
@@ -95,33 +112,49 @@ Result<LossCurve> CurveJudge::curve_of(runtime::Plan& plan, std::span<const Tens
   return curve;
 }
 
+Result<double> CurveJudge::settle_loss_scale(runtime::Plan& plan) {
+  HONE_CHECK(start_anew(plan));
+  BatchInputs data_inputs(plan.graph(), fields_);
+  HONE_CHECK(data_inputs.write(plan, batches_.front()));
+  for (int halved = 0; halved < kMostHalved; ++halved) {
+    HONE_CHECK(plan.run());
+    HONE_ASSIGN(const Tensor norm, plan.read(graph::kStepNorm));
+    if (!std::isfinite(norm.at(0))) continue;
+    HONE_ASSIGN(const Tensor scale, plan.read(graph::kStepLossScale));
+    values_[graph::kLossScaleState] = Tensor::scalar_f32(static_cast<float>(scale.at(0)));
+    HONE_CHECK(start_anew(plan));
+    return scale.at(0);
+  }
+  return invalid("its gradients are not finite, however the loss is scaled");
+}
+
 // Up or down, by a fair coin: as if another kernel had rounded them.
-std::vector<Tensor> CurveJudge::disturbed_inputs() const {
-  std::vector<Tensor> inputs(inputs_.begin(), inputs_.end());
+CurveJudge::Values CurveJudge::disturbed_values() const {
+  Values values = values_;
   std::mt19937_64 coin(1);
-  for (const std::size_t p : parameters_) {
-    Tensor moved = inputs[p].clone();
+  for (const std::string& name : parameters_) {
+    Tensor moved = values_.at(name).clone();
     for (float& value : moved.as<float>())
       if (value != 0) value = std::nextafter(value, (coin() & 1) != 0 ? 2 * value : 0.0F);
-    inputs[p] = std::move(moved);
+    values[name] = std::move(moved);
   }
-  return inputs;
+  return values;
 }
 
 Status CurveJudge::see_unchanged(runtime::Plan& plan) {
-  HONE_ASSIGN(unchanged_, curve_of(plan, inputs_, options_.least_steps));
+  HONE_ASSIGN(unchanged_, curve_of(plan, values_, options_.least_steps));
   const int64_t start = now_ns();
-  HONE_ASSIGN(unchanged_, curve_of(plan, inputs_, options_.least_steps));
+  HONE_ASSIGN(unchanged_, curve_of(plan, values_, options_.least_steps));
   const double step_s = static_cast<double>(now_ns() - start) * 1e-9 / options_.least_steps;
   steps_ = std::clamp(static_cast<int>(options_.seconds / std::max(step_s, 1e-6)), options_.least_steps,
                       options_.most_steps);
-  HONE_ASSIGN(unchanged_, curve_of(plan, inputs_, steps_));
+  HONE_ASSIGN(unchanged_, curve_of(plan, values_, steps_));
   if (!stays_finite(unchanged_))
     return invalid(
         "the loss of the recipe as it is does not stay finite in its first steps: nothing can be judged by "
         "it; "
         "hone train says where it comes from");
-  const std::vector<Tensor> disturbed = disturbed_inputs();
+  const Values disturbed = disturbed_values();
   HONE_ASSIGN(disturbed_, curve_of(plan, disturbed, steps_));
   loss_band_ = largest_difference(disturbed_.loss, unchanged_.loss);
   norm_band_ = largest_difference(disturbed_.gradient_norm, unchanged_.gradient_norm);
@@ -130,7 +163,7 @@ Status CurveJudge::see_unchanged(runtime::Plan& plan) {
 }
 
 Result<NumericReport> CurveJudge::check(runtime::Plan& plan, double lossy) {
-  HONE_ASSIGN(last_, curve_of(plan, inputs_, steps_));
+  HONE_ASSIGN(last_, curve_of(plan, values_, steps_));
   loss_allowed_ = std::max({kLossLimit, kTimesTheBand * loss_band_, lossy});
   norm_allowed_ = std::max(most_allowed(), kLossyNorm * lossy);
   return compare_curves(last_, unchanged_, loss_allowed_, norm_allowed_);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ class CurveJudge final : public Judge {
   Result<NumericReport> check(runtime::Plan& plan, double lossy) override;
   Status start_anew(runtime::Plan& plan) const override;
 
+  // A changed step may have states that the unchanged one has not: `initial` says by name what they begin with, and what is
+  // known already stays.
+  void know(const std::map<std::string, Tensor>& initial);
+  // Of a plan whose loss is scaled (StepOptions::scale_loss): from now on such begin with the scale that it comes to in its first
+  // steps, instead of skipping those here. Returns that scale; an error where none keeps the gradients finite.
+  Result<double> settle_loss_scale(runtime::Plan& plan);
+
   // The largest relative difference that a check without lossy passes forgives in either curve.
   double most_allowed() const;
   // Loss and gradient norm, with those that check() saw last.
@@ -47,17 +55,17 @@ class CurveJudge final : public Judge {
   std::string how() const;
 
  private:
-  // Of so many steps from `inputs`; the plan then holds what it did at first.
-  Result<LossCurve> curve_of(runtime::Plan& plan, std::span<const Tensor> inputs, int steps) const;
-  std::vector<Tensor> disturbed_inputs()
-      const;  // parameters one unit in the last place beside the given ones
+  using Values = std::map<std::string, Tensor>;  // by the name of an input of a step
+  Status write(runtime::Plan& plan, const Values& values) const;
+  // Of so many steps from `values`; the plan then holds what it did at first.
+  Result<LossCurve> curve_of(runtime::Plan& plan, const Values& values, int steps) const;
+  Values disturbed_values() const;  // parameters one unit in the last place beside the given ones
 
   std::vector<data::Batch> batches_;
   std::vector<graph::BatchField> fields_;
   CurveJudgeOptions options_;
-  std::vector<Tensor> inputs_;
-  BatchInputs data_inputs_;
-  std::vector<std::size_t> parameters_;  // inputs that are f32 states
+  Values values_;
+  std::vector<std::string> parameters_;  // inputs of the unchanged step that are f32 states, in its order
   int steps_ = 0;
   LossCurve unchanged_, disturbed_, last_;
   double loss_band_ = 0, norm_band_ = 0;        // largest relative difference between the first two

@@ -27,6 +27,8 @@ SettingCandidate with(const analyze::PassRow& row) {
   return candidate;
 }
 
+bool is_precision(const std::string& lossy_pass) { return lossy_pass == "bf16" || lossy_pass == "fp16"; }
+
 SettingCandidate in_precision(const std::string& name, const analyze::PassRow& row) {
   SettingCandidate candidate{fmt::format("precision = {}", name), fmt::format("products in {}", name),
                              [name](model::RecipeTrain& train) { train.precision = name; }};
@@ -48,10 +50,11 @@ std::vector<SettingCandidate> pass_and_kernel_candidates(const model::RecipeTrai
     const bool slower = row.measured_gain_ms && row.measured_gain_ms->high < 0;
     if (!row.changed) continue;
     if (passes::lossy_limit_of(row.name) != 0) {
-      // A scaled loss is another step: fp16 is the user's to set, and to take back.
-      if (row.kept && row.name == "bf16" && train.precision == "f32")
-        candidates.push_back(in_precision("bf16", row));
-      if (!row.kept && row.name == "bf16" && train.precision == "bf16" && train.weights == "f32" && slower)
+      // What fp16 learned in the experiment it learned without a scale for its loss, which the step of a recipe has.
+      const bool is_worth_it = row.kept || row.name == "fp16";
+      if (is_precision(row.name) && is_worth_it && train.precision == "f32")
+        candidates.push_back(in_precision(row.name, row));
+      if (!row.kept && row.name == train.precision && train.weights == "f32" && slower)
         candidates.push_back(in_precision("f32", row));
       continue;
     }

@@ -1,7 +1,9 @@
 #include "lab/training/setting_trials.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,6 +27,8 @@ double lossy_limit_of(const model::RecipeTrain& train) {
   return train.precision == "f32" ? 0 : passes::lossy_limit_of(train.precision);
 }
 
+bool scales_loss(const model::RecipeTrain& train) { return train.precision == "fp16"; }
+
 analyze::Estimate middle_of(const std::vector<double>& ms) {
   const Interval middle = median_interval(ms, 0.95);
   return {middle.median, middle.low, middle.high};
@@ -33,19 +37,18 @@ analyze::Estimate middle_of(const std::vector<double>& ms) {
 class Trier {
  public:
   Trier(const model::Recipe& recipe, const TrainingSetup& setup, const runtime::Provider& provider,
-        runtime::TimingCache& cache, std::span<const Tensor> inputs, CurveJudge& judge,
-        const SettingTrialOptions& options)
+        runtime::TimingCache& cache, CurveJudge& judge, const SettingTrialOptions& options)
       : recipe_(recipe),
         setup_(setup),
         provider_(provider),
         cache_(cache),
-        inputs_(inputs),
         judge_(judge),
         options_(options) {}
 
   Result<SettingTrials> run(const std::vector<analyze::PassRow>& experiment) {
     trials_.train = recipe_.train;
     HONE_ASSIGN(trials_.plan, plan_of(trials_.train));
+    if (scales_loss(trials_.train)) HONE_CHECK(judge_.settle_loss_scale(*trials_.plan));
     HONE_ASSIGN(numbers_, judge_.check(*trials_.plan, lossy_limit_of(trials_.train)));
     std::vector<SettingCandidate> candidates =
         pass_and_kernel_candidates(recipe_.train, experiment, numbers_.passed);
@@ -75,33 +78,39 @@ class Trier {
   const TrainingSetup& setup_;
   const runtime::Provider& provider_;
   runtime::TimingCache& cache_;
-  std::span<const Tensor> inputs_;
   CurveJudge& judge_;
   const SettingTrialOptions& options_;
   double seconds_ = 0;  // of one trial
   SettingTrials trials_;
-  NumericReport numbers_;                        // of trials_.plan
-  std::map<int64_t, TrainingProgram> programs_;  // of other micro-batches than the recipe's
+  NumericReport numbers_;  // of trials_.plan
+  std::map<std::pair<int64_t, bool>, TrainingProgram>
+      programs_;  // by micro-batches and whether the loss is scaled: others than the recipe's
   int kept_ = 0;
 };
 
-// Of the same batches, whose inputs are those of the recipe's own program.
+std::vector<std::string> states_but_of_the_scale(const graph::Graph& step) {
+  std::vector<std::string> names;
+  for (const graph::ValueId id : step.inputs())
+    if (const std::string& name = step.value(id).name;
+        name != graph::kLossScaleState && name != graph::kStepsAtScaleState)
+      names.push_back(name);
+  return names;
+}
+
+// Of the same batches, with the recipe's own states; beside them those of the loss's scale, which fp16 has.
 Result<const TrainingProgram*> Trier::program_of(const model::RecipeTrain& train) {
-  if (train.accumulate == recipe_.train.accumulate) return &setup_.program;
-  if (const auto known = programs_.find(train.accumulate); known != programs_.end()) return &known->second;
+  const std::pair key{train.accumulate, scales_loss(train)};
+  if (key == std::pair{recipe_.train.accumulate, scales_loss(recipe_.train)}) return &setup_.program;
+  if (const auto known = programs_.find(key); known != programs_.end()) return &known->second;
   model::Recipe recipe = recipe_;
   recipe.train = train;
   HONE_ASSIGN(TrainingProgram made,
               make_program(recipe, setup_.batches->fields(), setup_.steps, setup_.evaluated_together));
-  const auto names = [](const graph::Graph& graph) {
-    std::vector<std::string> list;
-    for (const graph::ValueId id : graph.inputs()) list.push_back(graph.value(id).name);
-    return list;
-  };
-  if (names(made.step) != names(setup_.program.step))
+  if (states_but_of_the_scale(made.step) != states_but_of_the_scale(setup_.program.step))
     return unsupported(
         "its step has other states than the recipe's, whose course it could not be put beside");
-  return &programs_.emplace(train.accumulate, std::move(made)).first->second;
+  judge_.know(made.initial);
+  return &programs_.emplace(key, std::move(made)).first->second;
 }
 
 // Of what is not tried, a row says why.
@@ -165,7 +174,7 @@ Result<std::unique_ptr<runtime::Plan>> Trier::plan_of(const model::RecipeTrain& 
   HONE_ASSIGN(const TrainingProgram* program, program_of(train));
   HONE_ASSIGN(graph::Graph step, step_that_trains(recipe, setup_, *program, provider_, session));
   HONE_ASSIGN(std::unique_ptr<runtime::Plan> made, runtime::Plan::compile(std::move(step), provider_, plan));
-  for (std::size_t i = 0; i < inputs_.size(); ++i) HONE_CHECK(made->write(i, inputs_[i]));
+  HONE_CHECK(judge_.start_anew(*made));
   return made;
 }
 
@@ -210,6 +219,17 @@ Status Trier::try_one(const SettingCandidate& candidate) {
     return {};
   }
   std::unique_ptr<runtime::Plan> plan = *std::move(made);
+  std::string what = candidate.what;
+  if (scales_loss(train) && !scales_loss(trials_.train)) {
+    const Result<double> scale = judge_.settle_loss_scale(*plan);
+    if (!scale.ok()) {
+      row.undecided = true;
+      row.reason = fmt::format("{}: {}", what, scale.error().message);
+      trials_.rows.push_back(std::move(row));
+      return {};
+    }
+    what += fmt::format(", the loss scaled by {:g}", *scale);
+  }
   std::optional<ArenaChange> arena;
   std::string memory;
   if (candidate.is_another_program || candidate.is_told_only) {
@@ -232,7 +252,7 @@ Status Trier::try_one(const SettingCandidate& candidate) {
   row.max_rel_err = numbers.max_rel_err;
   row.measured_gain_ms = gain_of(speed, median(speed.a_ms));
   row.reason =
-      fmt::format("{}{}, in the step as hone train runs it; {}", candidate.what, memory,
+      fmt::format("{}{}, in the step as hone train runs it; {}", what, memory,
                   cures                    ? fmt::format("kept: without it {}", numbers_.detail)
                   : candidate.is_told_only ? fmt::format("{}: that is what [train] memory costs, which the "
                                                          "recipe keeps",
@@ -293,10 +313,9 @@ Status Trier::time_as_it_was() {
 
 Result<SettingTrials> try_settings(const model::Recipe& recipe, const TrainingSetup& setup,
                                    const runtime::Provider& provider, runtime::TimingCache& cache,
-                                   const std::vector<analyze::PassRow>& experiment,
-                                   std::span<const Tensor> inputs, CurveJudge& judge,
+                                   const std::vector<analyze::PassRow>& experiment, CurveJudge& judge,
                                    const SettingTrialOptions& options) {
-  return Trier(recipe, setup, provider, cache, inputs, judge, options).run(experiment);
+  return Trier(recipe, setup, provider, cache, judge, options).run(experiment);
 }
 
 }  // namespace hone::lab

@@ -42,12 +42,10 @@ struct SettingTrials {
   std::optional<Interval> speedup;  // of that step against the recipe's as it was; none: nothing was kept
 };
 
-// `experiment`: rows of the groups of passes, whose verdicts say what is worth trying. `inputs`: one an input of the step.
-// An error where the step does not fit into the recipe's memory.
+// `experiment`: rows of the groups of passes, whose verdicts say what is worth trying. An error where the step does not fit into the recipe's memory.
 Result<SettingTrials> try_settings(const model::Recipe& recipe, const TrainingSetup& setup,
                                    const runtime::Provider& provider, runtime::TimingCache& cache,
-                                   const std::vector<analyze::PassRow>& experiment,
-                                   std::span<const Tensor> inputs, CurveJudge& judge,
+                                   const std::vector<analyze::PassRow>& experiment, CurveJudge& judge,
                                    const SettingTrialOptions& options);
 
 }  // namespace hone::lab

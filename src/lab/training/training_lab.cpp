@@ -70,7 +70,6 @@ class TrainingLabRunner {
   const ExperimentOptions& options_;
   TrainingSetup setup_;
   std::vector<data::Batch> batches_;
-  std::vector<Tensor> inputs_;  // of the step, in the order of its graph
   std::optional<CurveJudge> judge_;
   runtime::TimingCache cache_;
   MemoryLimit limit_;
@@ -117,8 +116,6 @@ Status TrainingLabRunner::experiment() {
   const std::vector<graph::BatchField>& fields = setup_.program.options.fields;
   for (std::size_t f = 0; f < fields.size(); ++f)
     options.inputs[graph::kDataPrefix + fields[f].name] = batches_.front().tensors[f];
-  for (const graph::ValueId id : setup_.program.step.inputs())
-    inputs_.push_back(options.inputs.at(setup_.program.step.value(id).name));
   CurveJudgeOptions curve;
   curve.seconds = options_.budget_s * kCurveShare;
   judge_.emplace(batches_, fields, curve);
@@ -138,8 +135,8 @@ Result<SettingTrials> TrainingLabRunner::try_train_settings() {
   options.limit = limit_;
   if (options_.progress)
     options.keep_going = [this] { return options_.progress(0.96, "measuring settings of the recipe"); };
-  HONE_ASSIGN(SettingTrials trials, lab::try_settings(recipe_, setup_, provider_, cache_, report().passes,
-                                                      inputs_, *judge_, options));
+  HONE_ASSIGN(SettingTrials trials,
+              lab::try_settings(recipe_, setup_, provider_, cache_, report().passes, *judge_, options));
   report().settings.insert(report().settings.end(), trials.rows.begin(), trials.rows.end());
   report().warnings.insert(report().warnings.end(), trials.warnings.begin(), trials.warnings.end());
   const model::RecipeTrain &is = trials.train, &was = recipe_.train;
