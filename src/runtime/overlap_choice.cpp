@@ -106,9 +106,10 @@ struct Trial {
   double microseconds = 0;  // of the faster way
 };
 
-// Both ways, unless the cache remembers it.
+// Both ways, unless the cache remembers it. Where there is no time left it stays in order, with this cache for good: the same
+// cache gives the same plan.
 Result<Trial> try_section(const Graph& graph, const Section& section, const Provider& provider,
-                          const PlanOptions& options) {
+                          const PlanOptions& options, bool has_time) {
   const std::string signature = section_signature(graph, section);
   const std::string device = provider.signature(Share::kDevice);
   if (options.cache != nullptr) {
@@ -116,6 +117,10 @@ Result<Trial> try_section(const Graph& graph, const Section& section, const Prov
       return Trial{known->candidate == kOverlap,
                    fmt::format("{} {:.1f} µs (remembered)", known->candidate, known->microseconds),
                    known->microseconds};
+  }
+  if (!has_time) {
+    if (options.cache != nullptr) options.cache->put(device, signature, {kInOrder, 0});
+    return Trial{};
   }
   PlanOptions each = options;
   each.progress = nullptr;
@@ -169,16 +174,24 @@ bool is_large(const Graph& graph, const Section& section) {
   return bytes > kMostSectionBytes;
 }
 
+// Before the first node has its kernel. False: to end.
+bool say(const PlanOptions& options, const Graph& graph, const std::string& what) {
+  return !options.autotune || !options.progress || options.progress(0, graph.nodes().size(), what);
+}
+
 // The times of all nodes that have company; without autotune every step counts the same.
 std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignment& buffers,
                                  const Provider& provider, const PlanOptions& options) {
   Tuner whole(provider, options), lane(provider, options, Share::kLane);
   const std::vector<bool> company = nodes_with_company(graph, buffers);
   std::vector<NodeTime> times(graph.nodes().size());
+  const auto of = std::count(company.begin(), company.end(), true);
+  std::ptrdiff_t timed = 0;
   for (uint32_t i = 0; i < times.size(); ++i) {
     const Node& node = graph.nodes()[i];
     if (!company[i] || buffers.elided(NodeId{i})) continue;
     if (!options.may_go_on()) break;  // choose_overlap() says so
+    if (!say(options, graph, fmt::format("{} of {} operators timed for lanes", ++timed, of))) break;
     if (leaves_device(graph, node)) {
       times[i] = {0, std::numeric_limits<double>::infinity()};
       continue;
@@ -249,11 +262,17 @@ Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const grap
   if (always) {  // as if a team were a thousand times slower
     for (NodeTime& time : times) time.team_us = 1e3 * std::max(1.0, time.team_us);
   }
-  for (Section& section : choose_sections(graph, buffers, times, provider.lanes(), always ? 0 : kSectionUs)) {
+  std::vector<Section> sections =
+      choose_sections(graph, buffers, times, provider.lanes(), always ? 0 : kSectionUs);
+  const int64_t end = now_ns() + static_cast<int64_t>(options.lane_trials_ms * 1e6);
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    Section& section = sections[i];
     Trial trial{true, "wherever it can be done", 0};
     if (!always && !provider.device()->host_visible() && is_large(graph, section)) continue;
     if (!always) {
-      HONE_ASSIGN(trial, try_section(graph, section, provider, options));
+      if (!say(options, graph, fmt::format("{} of {} sections tried in lanes", i, sections.size())))
+        return interrupted_choice();
+      HONE_ASSIGN(trial, try_section(graph, section, provider, options, now_ns() < end));
     }
     if (trial.overlap) choices.push_back({std::move(section), std::move(trial.why), trial.microseconds});
   }

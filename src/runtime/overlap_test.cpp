@@ -245,6 +245,24 @@ TEST(OverlapChoice, UsesLanesWhereATrialShowsThatTheyAreFaster) {
   EXPECT_NE(again->steps()[1].choice.find("remembered"), std::string::npos) << again->steps()[1].choice;
 }
 
+TEST(OverlapChoice, LeavesSectionsInOrderThatNoTimeIsLeftFor) {
+  Script script;
+  script.team_us = script.lane_us = 5000;
+  TimingCache cache;
+  PlanOptions options;
+  options.cache = &cache;
+  options.lane_trials_ms = 0;
+  std::vector<std::string> said;
+  options.progress = [&](std::size_t done, std::size_t, const std::string& what) {
+    if (done == 0) said.push_back(what);
+    return true;
+  };
+  const auto plan = *Plan::compile(graph_of(kBranches), ScriptedProvider(script), options);
+  EXPECT_EQ(side_by_side(*plan), 0);
+  EXPECT_NE(std::find(said.begin(), said.end(), "0 of 1 sections tried in lanes"), said.end());
+  EXPECT_EQ(side_by_side(*compile(script, Overlap::kMeasured, &cache)), 0) << "the same cache, the same plan";
+}
+
 TEST(OverlapChoice, DoesNotBelieveAPromiseThatATrialBreaks) {
   Script script;
   script.team_us = 500;

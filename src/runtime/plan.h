@@ -38,8 +38,9 @@ struct PlanOptions {
   bool autotune = true;          // false: a node's first candidate, unmeasured
   double tune_ms_per_node = 20;  // the most time that measuring one node's candidates may take, roughly
   Overlap overlap = Overlap::kMeasured;
-  std::size_t step_bytes = 0;    // that a step touches: how cold kernels are timed; 0: found from the graph
-  TimingCache* cache = nullptr;  // measurements kept from earlier plans; may be null
+  double lane_trials_ms = 20'000;  // for all trials of lanes, roughly; then the sections left stay in order
+  std::size_t step_bytes = 0;      // that a step touches: how cold kernels are timed; 0: found from the graph
+  TimingCache* cache = nullptr;    // measurements kept from earlier plans; may be null
   // What an earlier plan of this very graph chose on such a provider (Plan::choices): obeyed, and nothing is measured.
   // An error where they are of another graph, or the provider offers them no more. May be null.
   const graph::PlanChoices* choices = nullptr;
@@ -47,7 +48,7 @@ struct PlanOptions {
       false;          // after each step, look for NaN and Inf that its inputs did not have (debugging)
   bool marks = true;  // false: no scopes, for a plan that is part of another's step
   // Told how many nodes have their kernels, and the next one's name; before the first of them, how far kernels that
-  // are compiled are made. False ends compile(), which then returns
+  // are compiled are made and lanes tried. False ends compile(), which then returns
   // ErrorCode::kCancelled. May be null.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
   // Asked between any two readings of a measurement, with the same effect. Null: progress is asked again.
