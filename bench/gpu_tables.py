@@ -50,10 +50,28 @@ class Job:
                 "command": " ".join(command)}
 
 
-def lab(model, limit, *words):
-    name = pathlib.Path(model).stem
+def lab(name, model, limit, *words):
     return Job(f"lab_{name}", limit, HONE, "lab", model, "--device", "cuda", "--out", f"OUT/lab_{name}",
                "--json", f"OUT/lab_{name}.json", *words)
+
+
+def lab_of_gpt2(name, limit, *words):
+    return lab(name, "recipes/gpt2_124m.toml", limit, "--lossy", "bf16", "--set", "data.path=OUT/text.txt", *words)
+
+
+def run_of_gpt2(name, limit, every):
+    """Sixty steps, with a checkpoint behind so many: its metrics say what a step took."""
+    values = ["data.path=OUT/text.txt", "train={steps=60, batch=32, seed=1, precision=\"bf16\", deterministic=false}", "data.validation=0",
+              f"checkpoint.every={every}"]
+    return Job(f"run_{name}", limit, HONE, "train", "recipes/gpt2_124m.toml", "--device", "cuda", "--out", f"OUT/run_{name}",
+               "--json", f"OUT/run_{name}.json", *(word for value in values for word in ("--set", value)))
+
+
+def write_text(path):
+    """Bytes to train on: this repository's sources."""
+    with open(path, "wb") as text:
+        for source in sorted((ROOT / "src").rglob("*.cpp")):
+            text.write(source.read_bytes())
 
 
 def peers(model, batch, limit, way="max-autotune-channels-last"):
@@ -71,15 +89,16 @@ def jobs():
     words = "max-autotune"  # models without images run in one layout
     return [
         Job("cuda_tests", 420, PYTHON, "tools/test-cuda", "--jobs", 4, "--out", "OUT/cuda-tests.json"),
-        lab("recipes/gpt2_124m.toml", 300, "--lossy", "bf16"),
-        lab("recipes/cells_unet.toml", 120, "--lossy", "bf16", "--budget", 60),
+        lab_of_gpt2("gpt2_124m_b4", 300, "--set", "train.batch=4", "--set", "train.accumulate=1"),
+        lab("cells_unet", "recipes/cells_unet.toml", 120, "--lossy", "bf16", "--budget", 60),
         Job("bandwidth", 150, PYTHON, "bench/kernels/gpu_bandwidth.py", "--json", "OUT/bandwidth.json"),
         step("gpt2_124m", 120), step("gpt2_124m_b4", 110), step("vit_b16", 130), step("resnet50_b256", 130, "captured-channels-last"),
         step("unet64", 120, "captured-channels-last"),
         peers("bert_base", 32, 120, words), peers("gpt2", 1, 120, words), peers("vit", 1, 100, words), peers("resnet50", 1, 200),
         peers("mobilenet_v2", 1, 200), peers("unet", 16, 150), peers("resnet50", 256, 240), peers("vit", 128, 150, words),
         peers("gpt2", 32, 150, words), peers("mobilenet_v2", 256, 240), peers("bert_base", 1, 100, words), peers("unet", 1, 150),
-        peers("resnet50", 8, 200), peers("resnet50", 32, 200),
+        run_of_gpt2("checkpoints", 80, 20), run_of_gpt2("no_checkpoints", 80, 1000),
+        peers("resnet50", 8, 200), peers("resnet50", 32, 200), lab_of_gpt2("gpt2_124m", 420),
     ]
 
 
@@ -130,6 +149,7 @@ def main():
         return 1
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
+    write_text(options.out / "text.txt")
     waiting = [job for job in known if not options.only or job.name in options.only]
     deadline, ended, lock = time.monotonic() + options.limit, {}, threading.Lock()
     with concurrent.futures.ThreadPoolExecutor(len(there)) as pool:
