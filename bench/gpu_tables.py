@@ -21,6 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HONE = ROOT / "build" / "hone"
 PYTHON = sys.executable
+HEROES = ["resnet50", "unet", "bert_base", "gpt2"]
 
 
 class Job:
@@ -55,6 +56,11 @@ def lab(name, model, limit, *words):
                "--json", f"OUT/lab_{name}.json", *words)
 
 
+def lab_of_hero(model, limit=150):
+    """A model of the zoo in fp16, one sample: its report and its plan's kernels stay."""
+    return lab(model, f"OUT/{model}.onnx", limit, "--lossy", "fp16", "--bind", "batch=1")
+
+
 def lab_of_gpt2(name, limit, *words):
     return lab(name, "recipes/gpt2_124m.toml", limit, "--lossy", "bf16", "--set", "data.path=OUT/text.txt", *words)
 
@@ -65,6 +71,11 @@ def run_of_gpt2(name, limit, every):
               f"checkpoint.every={every}"]
     return Job(f"run_{name}", limit, HONE, "train", "recipes/gpt2_124m.toml", "--device", "cuda", "--out", f"OUT/run_{name}",
                "--json", f"OUT/run_{name}.json", *(word for value in values for word in ("--set", value)))
+
+
+def write_models(out):
+    for model in HEROES:
+        subprocess.run([HONE, "zoo", model, "-o", out / f"{model}.onnx"], check=True, stdout=subprocess.DEVNULL)
 
 
 def write_text(path):
@@ -97,7 +108,7 @@ def jobs():
         peers("bert_base", 32, 120, words), peers("gpt2", 1, 120, words), peers("vit", 1, 100, words), peers("resnet50", 1, 200),
         peers("mobilenet_v2", 1, 200), peers("unet", 16, 150), peers("resnet50", 256, 240), peers("vit", 128, 150, words),
         peers("gpt2", 32, 150, words), peers("mobilenet_v2", 256, 240), peers("bert_base", 1, 100, words), peers("unet", 1, 150),
-        run_of_gpt2("checkpoints", 80, 20), run_of_gpt2("no_checkpoints", 80, 1000),
+        *(lab_of_hero(model) for model in HEROES), run_of_gpt2("checkpoints", 80, 20), run_of_gpt2("no_checkpoints", 80, 1000),
         peers("resnet50", 8, 200), peers("resnet50", 32, 200), lab_of_gpt2("gpt2_124m", 420),
     ]
 
@@ -150,6 +161,7 @@ def main():
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
     write_text(options.out / "text.txt")
+    write_models(options.out)
     waiting = [job for job in known if not options.only or job.name in options.only]
     deadline, ended, lock = time.monotonic() + options.limit, {}, threading.Lock()
     with concurrent.futures.ThreadPoolExecutor(len(there)) as pool:
