@@ -102,7 +102,7 @@ def jobs():
         Job("cuda_tests", 420, PYTHON, "tools/test-cuda", "--jobs", 4, "--out", "OUT/cuda-tests.json"),
         lab_of_gpt2("gpt2_124m_b4", 300, "--set", "train.batch=4", "--set", "train.accumulate=1"),
         lab("cells_unet", "recipes/cells_unet.toml", 120, "--lossy", "bf16", "--budget", 60),
-        Job("bandwidth", 150, PYTHON, "bench/kernels/gpu_bandwidth.py", "--json", "OUT/bandwidth.json"),
+        Job("bandwidth", 200, PYTHON, "bench/kernels/gpu_bandwidth.py", "--json", "OUT/bandwidth.json"),
         step("gpt2_124m", 120), step("gpt2_124m_b4", 110), step("vit_b16", 130), step("resnet50_b256", 130, "captured-channels-last"),
         step("unet64", 120, "captured-channels-last"),
         peers("bert_base", 32, 120, words), peers("gpt2", 1, 120, words), peers("vit", 1, 100, words), peers("resnet50", 1, 200),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What of a GPU's memory bandwidth hone's own kernels reach, operator by operator, on tensors that no cache holds.
 
-gpu_bandwidth.py [--hone build/hone] [--ops NAME…] [--json FILE]
+gpu_bandwidth.py [--hone build/hone] [--ops NAME…] [--mb N] [--json FILE]
 
 Each model is one operator; its time is the median of a replayed plan (hone bench), its bytes are what it must read and
 write. The bandwidth to reach is that of a copy, as `hone ceilings --device cuda` measures it. Needs the package onnx.
@@ -10,6 +10,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -52,13 +53,13 @@ def batch_norm(dtype, shape):
     return one("BatchNormalization", dtype, shape, constants=constants)
 
 
-def models(dtype):
-    """Models by name; about 128 MB of x each, twice an H200's L2 cache."""
+def models(dtype, mb):
+    """Models by name; so many MB of x each, a multiple of 128, which is twice an H200's L2 cache."""
     half = dtype == F16
-    rows, columns = (65536, 1024) if half else (32768, 1024)
+    rows, columns = mb // 128 * (65536 if half else 32768), 1024
     numpy = np.float16 if half else np.float32
     per_row = [("scale", np.ones(columns, numpy)), ("bias", np.zeros(columns, numpy))]
-    images = [32, 128, 128, 128] if half else [16, 128, 128, 128]
+    images = [mb // 128 * (32 if half else 16), 128, 128, 128]
     return {
         "pointwise": chain(dtype, [rows, columns]),
         "add": one("Add", dtype, [rows, columns], more=["z"]),
@@ -67,8 +68,8 @@ def models(dtype):
         "rms_norm": one("RMSNormalization", dtype, [rows, columns], constants=per_row[:1])
         if onnx.defs.onnx_opset_version() >= 23 else None,
         "softmax": one("Softmax", dtype, [rows, columns]),
-        "softmax_of_columns": one("Softmax", dtype, [64, 1024, columns if half else columns // 2], axis=1),
-        "batch_norm": batch_norm(F32, [16, 128, 128, 128]) if not half else None,
+        "softmax_of_columns": one("Softmax", dtype, [mb // 2, 1024, columns if half else columns // 2], axis=1),
+        "batch_norm": batch_norm(F32, images) if not half else None,
         "transpose": one("Transpose", dtype, [rows, columns], [columns, rows], perm=[1, 0]),
         "transpose_heads": one("Transpose", dtype, [64, rows // 64, 16, 64], [64, 16, rows // 64, 64], perm=[0, 2, 1, 3]),
         "to_channels_last": one("Transpose", dtype, images, [images[0], images[2], images[3], images[1]], perm=[0, 2, 3, 1]),
@@ -114,18 +115,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hone", type=pathlib.Path, default=ROOT / "build" / "hone")
     parser.add_argument("--ops", nargs="+", metavar="NAME")
+    parser.add_argument("--mb", type=int, default=512, help="of each input; a multiple of 128 (default 512)")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    if options.mb < 128 or options.mb % 128:
+        parser.error("--mb: a multiple of 128")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         copy = copy_bandwidth(options.hone, folder)
         gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"],
                              capture_output=True, text=True).stdout.split("\n")[0]
         report = {"schema": 1, "date": datetime.date.today().isoformat(), "machine": gpu,
-                  "command": "bench/kernels/gpu_bandwidth.py", "copy_bytes_per_s": copy, "rows": []}
+                  "command": shlex.join(["bench/kernels/gpu_bandwidth.py", *sys.argv[1:]]), "copy_bytes_per_s": copy, "input_mb": options.mb, "rows": []}
         print(f"{gpu}: a copy moves {copy / 1e12:.2f} TB/s")
         for kind, label in ((F16, "fp16"), (F32, "f32")):
-            for op, model in models(kind).items():
+            for op, model in models(kind, options.mb).items():
                 if model is None or (options.ops and op not in options.ops):
                     continue
                 path = folder / "model.onnx"
