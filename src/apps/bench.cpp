@@ -185,7 +185,8 @@ Status check_line(const BenchLine& options) {
 // --- throughput against latency ---
 
 nlohmann::ordered_json calls_json(const lab::ThroughputCalls& calls) {
-  nlohmann::ordered_json json = {{"latency_ms", latency_json(calls.latency)},
+  nlohmann::ordered_json json = {{"in_flight", calls.in_flight},
+                                 {"latency_ms", latency_json(calls.latency)},
                                  {"throughput_per_s", calls.per_s},
                                  {"runs", calls.latency.runs},
                                  {"contention", contention_json(calls.latency.contention)}};
@@ -220,20 +221,27 @@ nlohmann::ordered_json throughput_json(const BenchLine& options, const lab::Thro
 void print_throughput(const BenchLine& options, const lab::Throughput& result) {
   fmt::print("{}: {}, throughput against latency; items are calls × batch\n", options.model.path,
              options.bench.device);
-  fmt::print("{:>6}{:>9}{:>9}{:>10}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}\n", "batch", "at once",
-             "threads", "memory", "p50", "p99", "items/s", "p50", "p99", "items/s", "mJ/item");
-  fmt::print("{:>34}  {:^32}  {:^32}\n", "", "in the device's memory", "with copies of inputs and outputs");
+  fmt::print("{:>6}{:>9}{:>9}{:>10}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>10}{:>12}{:>12}\n", "batch",
+             "at once", "threads", "memory", "p50", "p99", "items/s", "in flight", "p50", "p99", "items/s",
+             "mJ/item");
+  fmt::print("{:>34}  {:^32}  {:^42}\n", "", "in the device's memory", "with copies of inputs and outputs");
+  bool pipelined = false;
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const lab::ThroughputPoint& point = result.points[i];
     const auto &own = point.compute, &copied = point.with_copies;
     const auto bytes = static_cast<double>(point.memory.total()) * point.memory.plans;
-    fmt::print("{:>6}{:>9}{:>9}{:>10}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>12}{:>12}{}\n", point.batch,
+    fmt::print("{:>6}{:>9}{:>9}{:>10}  {:>10}{:>10}{:>12}  {:>10}{:>10}{:>10}{:>12}{:>12}{}\n", point.batch,
                point.concurrency, point.threads, format_bytes(bytes), format_ms(own.latency.p50),
-               format_ms(own.latency.p99), plain_number(own.per_s), format_ms(copied.latency.p50),
-               format_ms(copied.latency.p99), plain_number(copied.per_s),
+               format_ms(own.latency.p99), plain_number(own.per_s), copied.in_flight,
+               format_ms(copied.latency.p50), format_ms(copied.latency.p99), plain_number(copied.per_s),
                copied.joules_per_item ? plain_number(1e3 * *copied.joules_per_item) : "",
                result.knee == i ? "  knee" : "");
+    pipelined = pipelined || copied.in_flight > point.concurrency;
   }
+  if (pipelined)
+    fmt::print(
+        "in flight: requests on their way at once; where there are more than plans, one is copied in and one "
+        "out while another runs, and a latency is of a request from being given to being taken\n");
   if (result.knee)
     fmt::print(
         "knee: the shortest median latency at {:.0f} % of the greatest throughput or more, copies "

@@ -31,6 +31,9 @@ std::string plan_memory_text(const PlanMemoryUse& use) {
                                  bytes_text(use.plan.weights_bytes), bytes_text(use.plan.arena_bytes),
                                  bytes_text(use.plan.input_bytes), bytes_text(use.plan.output_bytes));
   if (use.plan.host_bytes > 0) text += fmt::format(", kept by the host {}", bytes_text(use.plan.host_bytes));
+  if (use.plan.pipeline_bytes > 0)
+    text += fmt::format(", requests on their way {} and {} of the host", bytes_text(use.plan.pipeline_bytes),
+                        bytes_text(use.plan.pipeline_host_bytes));
   if (use.plans > 1) text += fmt::format("; {} plans", use.plans);
   if (!use.device.empty())
     text += fmt::format("; {} held at most {}", use.device, bytes_text(use.device_peak));
@@ -44,6 +47,8 @@ nlohmann::ordered_json plan_memory_json(const PlanMemoryUse& use) {
                                  {"input_bytes", use.plan.input_bytes},
                                  {"output_bytes", use.plan.output_bytes},
                                  {"host_bytes", use.plan.host_bytes},
+                                 {"pipeline_bytes", use.plan.pipeline_bytes},
+                                 {"pipeline_host_bytes", use.plan.pipeline_host_bytes},
                                  {"plans", use.plans},
                                  {"process_peak_bytes", use.process_peak}};
   if (!use.device.empty()) json["device_peak_bytes"] = use.device_peak;

@@ -18,8 +18,11 @@ struct PlanMemoryUse {
   std::string device;            // with memory of its own: "cuda:0"
   std::size_t device_peak = 0;   // of that, the most that the process' own blocks took
 
-  // Of one plan: weights, arena, and what it keeps in the host's memory.
-  std::size_t total() const { return plan.weights_bytes + plan.arena_bytes + plan.host_bytes; }
+  // Of one plan: weights, arena, what it keeps in the host's memory, and for requests on their way.
+  std::size_t total() const {
+    return plan.weights_bytes + plan.arena_bytes + plan.host_bytes + plan.pipeline_bytes +
+           plan.pipeline_host_bytes;
+  }
 };
 
 // Now: after the runs that it is to be of.

@@ -52,6 +52,7 @@ Result<std::unique_ptr<runtime::Plan>> compile_plan(const graph::Graph& graph,
   plan_options.cache = options.cache;
   plan_options.step_bytes = options.step_bytes;
   if (!options.overlap) plan_options.overlap = runtime::Overlap::kNever;
+  plan_options.pipelined = options.pipelined;
   plan_options.progress = options.progress;
   HONE_ASSIGN(std::unique_ptr<runtime::Plan> plan, runtime::Plan::compile(graph, provider, plan_options));
   for (std::size_t i = 0; i < inputs.size(); ++i) HONE_CHECK(plan->write(i, inputs[i]));

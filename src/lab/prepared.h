@@ -41,7 +41,8 @@ struct CompileOptions {
   std::size_t step_bytes = 0;  // PlanOptions
   // Told how many nodes have their kernels, and the next one; false cancels.
   std::function<bool(std::size_t done, std::size_t total, const std::string& node)> progress = {};
-  bool overlap = true;  // operators side by side where that is measured to be faster
+  bool overlap = true;     // operators side by side where that is measured to be faster
+  bool pipelined = false;  // PlanOptions
 };
 
 // Compiled with kernels chosen by measuring, `inputs` copied in.

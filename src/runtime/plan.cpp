@@ -266,6 +266,10 @@ PlanMemory Plan::State::memory() const {
     memory.state_bytes += graph.type(graph.state_input(pair)).storage_bytes();
   for (const graph::StatePair& pair : moves.copied)
     memory.state_copy_bytes += graph.type(graph.state_input(pair)).storage_bytes();
+  if (request_layout) {
+    memory.pipeline_bytes = request_layout->bytes();
+    memory.pipeline_host_bytes = kMostRequests * request_layout->bytes();
+  }
   return memory;
 }
 
@@ -379,6 +383,7 @@ Status Plan::State::ready_marks() {
 
 // The step is what the device took where the device tells, and nothing of it is the host's.
 Status Plan::State::run_marked(const std::function<Status()>& meanwhile) {
+  if (runs_given > runs_taken) HONE_CHECK(wait_for_all());  // what was given before is none of this run's
   HONE_CHECK(ready_marks());
   marked_run.begun_ns = now_ns();
   const Status ran = run_unmarked(meanwhile);
@@ -489,6 +494,14 @@ Status Plan::give(std::span<const std::size_t> outputs) {
   const Use use(state_->in_use);
   return use.ok() ? state_->give(outputs) : in_use_elsewhere();
 }
+
+Status Plan::give(std::span<const Tensor> inputs) {
+  const Use use(state_->in_use);
+  return use.ok() ? state_->give(inputs) : in_use_elsewhere();
+}
+
+std::size_t Plan::requests_in_flight() const { return state_->is_pipelined() ? kMostRequests : 1; }
+std::size_t Plan::untaken() const { return state_->runs_given - state_->runs_taken; }
 
 Result<TakenRun> Plan::take() {
   const Use use(state_->in_use);

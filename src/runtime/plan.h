@@ -47,6 +47,9 @@ struct PlanOptions {
   bool check_numbers =
       false;          // after each step, look for NaN and Inf that its inputs did not have (debugging)
   bool marks = true;  // false: no scopes, for a plan that is part of another's step
+  // Requests are given ahead (Plan::give): they get places beside the plan's own, on the device and page-locked, so that
+  // copies of one go beside the run of another. Nothing where that cannot be (Plan::requests_in_flight).
+  bool pipelined = false;
   // Told how many nodes have their kernels, and the next one's name; before the first of them, how far kernels that
   // are compiled are made and lanes tried. False ends compile(), which then returns
   // ErrorCode::kCancelled. May be null.
@@ -95,12 +98,17 @@ struct PlanMemory {
   std::size_t host_bytes = 0;        // values that the graph keeps in the host's memory
   std::size_t state_bytes = 0;       // of the arenas: what lives from run to run
   std::size_t state_copy_bytes = 0;  // copied when a run ends: states that could not be updated in place
+  // Of PlanOptions::pipelined, beside all of the above: a second place of each input and output on the device, and
+  // page-locked memory for those of kMostRequests requests.
+  std::size_t pipeline_bytes = 0;
+  std::size_t pipeline_host_bytes = 0;
 };
 
 // A run that was given ahead (Plan::give), once it is over.
 struct TakenRun {
-  std::vector<Tensor> outputs;  // those asked for
-  // That the device had nothing to do between the run before, not taken yet when this one was given, and this one.
+  std::vector<Tensor> outputs;  // those asked for; of a request, all
+  // That the device had nothing to do between the run before, not taken yet when this one was given, and this one. Of a
+  // request: nothing but to wait for its inputs.
   std::optional<double> idle_us;
 };
 
@@ -169,8 +177,20 @@ class Plan {
   // what is written meanwhile is for the next. An error of the data may show in a run that was given behind it.
   Status give(std::span<const std::size_t> outputs);
   static constexpr std::size_t kMostGiven = 2;
-  // Waits for the first that was given and not taken. After an error all that were given are over, and none is to be taken.
+  // Gives a request: a run over inputs of its own, a tensor for each, which may change once this returns; take() brings all
+  // outputs. A plan that is made for it (PlanOptions::pipelined, can_give_ahead()) does not wait: inputs go to the device
+  // beside earlier requests' runs, outputs leave it beside later ones'. Every other plan runs at once, and keeps what comes
+  // of it for take(). Inputs of another type or shape are this call's error and change nothing; what goes wrong in the run
+  // is told by its own take(). At most kMostRequests may be given and not taken, and none while runs of the kind above are.
+  Status give(std::span<const Tensor> inputs);
+  static constexpr std::size_t kMostRequests = 3;  // one on its way in, one that runs, one on its way out
+  // Requests that are on their way at once where each is given as soon as it may be: kMostRequests, or 1 where each runs
+  // while it is given.
+  std::size_t requests_in_flight() const;
+  // Waits for the first that was given and not taken. An error of a request's data is that request's alone; after any
+  // other all that were given are over, and none is to be taken.
   Result<TakenRun> take();
+  std::size_t untaken() const;  // runs given and not taken
   // Copies in, runs, copies out into new tensors.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 

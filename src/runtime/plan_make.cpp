@@ -63,9 +63,10 @@ std::size_t packed_bytes(std::span<const PlanStep> steps) {
 std::string needs_text(const PlanMemory& memory, std::span<const PlanStep> steps, const Device& device) {
   const auto text = [](std::size_t bytes) { return format_bytes(static_cast<double>(bytes)); };
   const std::size_t weights = memory.constants_bytes + packed_bytes(steps);
+  const std::size_t values = memory.arena_bytes + memory.pipeline_bytes;
   return fmt::format("the plan needs {} of {} ({} for values, {} for weights), where {} of {} are free",
-                     text(memory.arena_bytes + weights), device.name(), text(memory.arena_bytes),
-                     text(weights), text(device.available()), text(device.capacity()));
+                     text(values + weights), device.name(), text(values), text(weights),
+                     text(device.available()), text(device.capacity()));
 }
 
 // Before any of it is taken: memory that others hold is known as well as what the plan needs. A device that says only what
@@ -73,7 +74,7 @@ std::string needs_text(const PlanMemory& memory, std::span<const PlanStep> steps
 Status check_free(const PlanMemory& memory, std::span<const PlanStep> steps, const Device& device) {
   const std::size_t free = device.available();
   if (device.host_visible() || free == device.capacity() ||
-      memory.arena_bytes + memory.constants_bytes + packed_bytes(steps) <= free)
+      memory.arena_bytes + memory.pipeline_bytes + memory.constants_bytes + packed_bytes(steps) <= free)
     return {};
   return invalid(needs_text(memory, steps, device) +
                  "; close other programs on it (nvidia-smi lists them), or give smaller shapes");
@@ -495,6 +496,7 @@ Status Plan::State::decide(const Provider& provider, const PlanOptions& options,
   HONE_CHECK(make_kernels(provider, complete, buffers));
   HONE_CHECK(overlap(provider, complete, buffers));
   find_parts();
+  lay_out_requests(options);
   find_last_reads();
   share_buffers(buffers);
   count_weights();
@@ -539,6 +541,7 @@ Result<std::unique_ptr<Plan>> Plan::compile(Graph graph, const Provider& provide
   HONE_CHECK(state->check_room());
   HONE_CHECK(check_free(state->memory(), state->steps, *state->device));
   HONE_CHECK(told(state->allocate()));
+  HONE_CHECK(told(state->make_request_places()));
   HONE_CHECK(told(state->place_constants(buffers)));
   state->place_values(buffers);
   state->place_outputs();

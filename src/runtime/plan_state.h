@@ -1,9 +1,11 @@
 // What a plan is made of. For the files that make plans (plan_make.cpp) and run them (plan.cpp) alone.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "runtime/overlap.h"
 #include "runtime/overlap_choice.h"
 #include "runtime/plan.h"
+#include "runtime/request_places.h"
 #include "runtime/state_moves.h"
 
 namespace hone::runtime {
@@ -43,7 +46,7 @@ struct Stretch {
 struct Plan::State {
   State(graph::Graph g, std::shared_ptr<Device> d) : graph(std::move(g)), device(std::move(d)) {}
   ~State() {
-    if (queue != nullptr) (void)queue->wait();  // for what still uses the memory
+    (void)wait_for_all();  // for what still uses the memory
   }
 
   // --- making ---
@@ -73,6 +76,8 @@ struct Plan::State {
   Status plan_arenas(const graph::BufferAssignment& buffers);
   Status check_room() const;  // for what plan_arenas() has placed
   PlanMemory memory() const;
+  void lay_out_requests(const PlanOptions& options);
+  Status make_request_places();
   void count_weights();
   Arena& arena_of(graph::ValueId value) { return graph.type(value).device.is_host() ? host_arena : arena; }
   Status allocate();
@@ -107,8 +112,19 @@ struct Plan::State {
   Status tell_fault();
   bool can_give_ahead() const;
   Status give(std::span<const std::size_t> outputs);
+  Status give(std::span<const Tensor> inputs);
+  bool is_pipelined() const { return requests != nullptr && can_give_ahead(); }
   Result<TakenRun> take();
+  Status check_may_give(bool request) const;
+  Status give_request(std::span<const Tensor> inputs);
+  Status put_request_in(std::size_t input, const std::byte* from);
+  Status put_request_out(std::size_t output, std::byte* to);
+  Result<std::vector<Tensor>> run_request(std::span<const Tensor> inputs);
   Result<TakenRun> outcome_of(std::size_t run);
+  Result<TakenRun> outcome_of_request(std::size_t run);
+  Result<std::vector<Tensor>> tensors_at(std::span<const std::size_t> outputs, const std::byte* from) const;
+  Status add_idle(std::size_t run, TakenRun& taken);
+  Status wait_for_all();
   Status run_on_host(std::size_t step);
   Status compute_on_host(std::size_t step);  // throws OverMemoryBudget
   Result<Tensor> host_input(graph::ValueId value) const;
@@ -132,14 +148,21 @@ struct Plan::State {
 
   // A run that was given ahead (plan_ahead.cpp).
   struct GivenRun {
-    std::unique_ptr<Event> begun, ended;
-    Memory staging;  // that its outputs are read into
+    std::unique_ptr<Event> begun, ended;  // of the plan's queue; the second when outputs may be read
     std::vector<std::size_t> outputs;
     bool is_behind_another = false;  // that was not taken yet
+    Memory staging;                  // that outputs are read into, but those of requests
+
+    bool is_request = false;
+    // Of the queues that carry requests: its inputs are on the device, its outputs are the host's.
+    std::unique_ptr<Event> landed, left;
+    std::optional<Result<std::vector<Tensor>>> done;  // of a request that ran while it was given
   };
   // One more than may be given: how long the device was idle behind a run is asked of the next.
-  std::array<GivenRun, kMostGiven + 1> given_runs;
+  std::array<GivenRun, std::max(kMostGiven, kMostRequests) + 1> given_runs;
   std::size_t runs_given = 0, runs_taken = 0;
+  std::optional<RequestLayout> request_layout;  // where requests are to be given ahead
+  std::unique_ptr<RequestPlaces> requests;      // the same, once memory is taken
   GivenRun& given_run(std::size_t run) { return given_runs[run % given_runs.size()]; }
 
   // Stretches that the device runs without the host: what a recording takes down.

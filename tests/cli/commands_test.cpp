@@ -367,12 +367,14 @@ TEST_F(Commands, OptimizeRunsOnlyWhatItIsTold) {
 
 // What a plan takes: inputs and outputs are of the arena.
 void expect_memory(const json& memory) {
-  for (const char* name : {"total_bytes", "weights_bytes", "arena_bytes", "input_bytes", "output_bytes",
-                           "host_bytes", "plans", "process_peak_bytes"})
+  for (const char* name :
+       {"total_bytes", "weights_bytes", "arena_bytes", "input_bytes", "output_bytes", "host_bytes",
+        "pipeline_bytes", "pipeline_host_bytes", "plans", "process_peak_bytes"})
     ASSERT_TRUE(memory.contains(name) && memory[name].is_number_integer()) << name << " " << memory;
   EXPECT_EQ(memory["total_bytes"].get<int64_t>(), memory["weights_bytes"].get<int64_t>() +
                                                       memory["arena_bytes"].get<int64_t>() +
                                                       memory["host_bytes"].get<int64_t>());
+  EXPECT_EQ(memory["pipeline_bytes"], 0);
   EXPECT_GT(memory["weights_bytes"], 0);
   EXPECT_GT(memory["input_bytes"], 0);
   EXPECT_GT(memory["output_bytes"], 0);

@@ -39,6 +39,10 @@ TEST_P(DeviceOption, IsWhereRunBenchAndLabRun) {
   EXPECT_EQ(sweep["device"], GetParam());
   EXPECT_EQ(sweep["sweep"].back()["batch"], 3);
   EXPECT_GT(sweep["sweep"][0]["with_copies"]["throughput_per_s"], 0);
+  const bool has_own_memory = std::string_view(GetParam()) != "cpu";
+  EXPECT_EQ(sweep["sweep"][0]["compute"]["in_flight"], 1);
+  EXPECT_EQ(sweep["sweep"][0]["with_copies"]["in_flight"], has_own_memory ? 3 : 1);
+  EXPECT_EQ(sweep["sweep"][0]["memory"]["pipeline_bytes"] > 0, has_own_memory);
   EXPECT_TRUE(sweep["sweep"][0]["compute"]["joules_per_item"].is_null());
   EXPECT_TRUE(sweep["knee"]["batch"].is_number());
   const auto lab = json_of({"lab", model_, "--budget", "0.5", "--out", (folder_ / "lab").string()});

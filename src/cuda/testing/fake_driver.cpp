@@ -3,8 +3,9 @@
 // waits, pageable host memory is taken when the call is made, page-locked memory when the command runs. FAKE_DRIVER in
 // the environment, read at each call, is a list of faults: "old" (a driver of CUDA 11), "no-device", "full" (no memory
 // is left), "lost" (a kernel fails when it runs). With "clock" among them events tell the time of a clock that only
-// kernels and launches move: a kernel named "takes_7_us" takes so long, launching one alone 4 µs, a graph 8. A profiler
-// (fake_cupti.cpp) is told of all that has run.
+// kernels and launches move: a kernel named "takes_7_us" takes so long, launching one alone 4 µs, a graph 8. With
+// "shuffles" commands run while others are given, in any order that streams and events allow, as on a GPU that is now
+// faster and now slower than the host: what lacks an event fails. A profiler (fake_cupti.cpp) is told of all that has run.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -62,22 +63,25 @@ int64_t ns_of_kernel(const std::string& name) {
 struct FakeStream;
 struct FakeGraph;
 
+struct Moment {
+  FakeStream* stream = nullptr;  // where it is to come; null: passed
+  int64_t ns = 0;
+};
+
 // What a stream is given, and what of it is a node of a graph.
 struct Command {
   std::function<DriverCode()> run;
   int node = kNoNode;  // hone::cuda::GraphNodeType
   std::string name = {};
-  uint32_t graph = 0;  // whose replay it is of
+  uint32_t graph = 0;                         // whose replay it is of
+  std::shared_ptr<const Moment> behind = {};  // that it waits for
 
   static constexpr int kNoNode = -1;
   DriverCode operator()() const;
+  bool is_ready() const { return behind == nullptr || behind->stream == nullptr; }
 };
 FakeDriverListener listener = nullptr;
-
-struct Moment {
-  FakeStream* stream = nullptr;  // where it is to come; null: passed
-  int64_t ns = 0;
-};
+void shuffle();
 struct FakeEvent {
   std::shared_ptr<Moment> moment = std::make_shared<Moment>();
   FakeGraph* capture = nullptr;  // that it was last recorded in
@@ -91,15 +95,26 @@ struct FakeStream {
   std::deque<Command> commands;
   FakeGraph* capture = nullptr;  // where commands go while one is captured
   int last = Command::kNoNode;   // what it was given last; nothing behind an event of another stream
+  DriverCode failed = DriverCode::kSuccess;  // while nobody waited
   bool behind_kernel() const { return last == hone::cuda::kKernelNode; }
   void give(Command command) {
     last = command.node;
-    if (capture != nullptr)
+    if (capture != nullptr) {
       capture->commands.push_back(std::move(command));
-    else
+    } else {
       commands.push_back(std::move(command));
+      shuffle();
+    }
+  }
+  // The first command, where nothing holds it back.
+  void step() {
+    if (commands.empty() || !commands.front().is_ready()) return;
+    const Command command = std::move(commands.front());
+    commands.pop_front();
+    if (const DriverCode code = command(); failed == DriverCode::kSuccess) failed = code;
   }
   DriverCode run(const Moment* until = nullptr) {
+    if (failed != DriverCode::kSuccess) return failed;
     while (!commands.empty() && (until == nullptr || until->stream == this)) {
       const Command command = std::move(commands.front());
       commands.pop_front();
@@ -141,7 +156,10 @@ std::map<uintptr_t, FakeBlock> pinned_blocks;
 int live_handles = 0, contexts = 0;
 int64_t blocks_made = 0;  // of the device's and of page-locked memory
 int64_t launches = 0, early_launches = 0, graph_launches = 0, graphs_given = 0, graphs_made = 0;
-int64_t waits = 0;  // of the host, for work that was not done yet
+int64_t waits = 0;                 // of the host, for work that was not done yet
+std::vector<FakeStream*> streams;  // that are alive
+uint64_t dice = 1;                 // of "shuffles"
+const FakeStream* resting = nullptr;
 bool initialised = false;
 thread_local void* current = nullptr;
 int the_context = 0;
@@ -154,6 +172,19 @@ bool holds(const std::map<uintptr_t, FakeBlock>& blocks, uintptr_t at, size_t by
 }
 bool on_device(DeviceAddress at, size_t bytes) { return holds(device_blocks, at, bytes); }
 void* host_of(DeviceAddress at) { return reinterpret_cast<void*>(at); }
+
+// Now none of the commands, now nearly all that were given, of streams in any order; one of them rests for a while, so that
+// others get as far ahead as they may.
+void shuffle() {
+  if (!fault("shuffles")) return;
+  const auto roll = [](uint64_t sides) {
+    dice = dice * 6364136223846793005U + 1442695040888963407U;
+    return (dice >> 33) % sides;
+  };
+  if (roll(24) == 0) resting = streams[roll(streams.size())];
+  for (uint64_t turns = roll(2) * roll(24); turns > 0; --turns)
+    if (FakeStream* const stream = streams[roll(streams.size())]; stream != resting) stream->step();
+}
 
 // Aligned as the driver's blocks are, filled with what no program expects.
 DriverCode allocate(std::map<uintptr_t, FakeBlock>& blocks, uintptr_t* address, size_t bytes) {
@@ -428,11 +459,13 @@ DriverCode cuMemsetD8Async(DeviceAddress to, unsigned char value, size_t bytes, 
 DriverCode cuStreamCreate(FakeStream** stream, unsigned) {
   NEEDS_CONTEXT;
   *stream = made(new FakeStream);
+  streams.push_back(*stream);
   return DriverCode::kSuccess;
 }
 DriverCode cuStreamDestroy_v2(FakeStream* stream) {
   NEEDS_CONTEXT;
   (void)stream->run();
+  std::erase(streams, stream);
   return destroyed(stream);
 }
 DriverCode cuStreamSynchronize(FakeStream* stream) {
@@ -449,9 +482,11 @@ DriverCode cuStreamWaitEvent(FakeStream* stream, FakeEvent* event, unsigned) {
     stream->capture = event->capture;
     return DriverCode::kSuccess;
   }
-  stream->give({[moment = event->moment] {
+  Command command{[moment = event->moment] {
     return moment->stream == nullptr ? DriverCode::kSuccess : moment->stream->run(moment.get());
-  }});
+  }};
+  command.behind = event->moment;
+  stream->give(std::move(command));
   return DriverCode::kSuccess;
 }
 DriverCode cuLaunchHostFunc(FakeStream* stream, HostFunction function, void* data) {

@@ -87,21 +87,20 @@ class ThroughputSweep {
       return say(what + ": " + choosing(done, total, node)).ok();
     };
     for (int i = 0; i < concurrency; ++i) {
-      HONE_ASSIGN(plans.emplace_back(),
-                  compile_plan(optimised, *provider, inputs,
-                               {.cache = &cache_, .progress = choose, .overlap = options_.bench.overlap}));
+      HONE_ASSIGN(plans.emplace_back(), compile_plan(optimised, *provider, inputs,
+                                                     {.cache = &cache_,
+                                                      .progress = choose,
+                                                      .overlap = options_.bench.overlap,
+                                                      .pipelined = concurrency == 1}));
     }
     ThroughputPoint point;
     point.batch = batch;
     point.concurrency = concurrency;
     point.threads = provider->threads();
-    std::vector<Workload> compute, with_copies;
+    std::vector<Requests> compute, with_copies;
     for (const auto& plan : plans) {
-      compute.emplace_back([&plan] { return plan->run(); });
-      with_copies.emplace_back([&plan, &inputs]() -> Status {
-        HONE_CHECK(plan->run(inputs));
-        return {};
-      });
+      compute.push_back({.give = [&plan] { return plan->run(); }, .take = {}, .in_flight = 1});
+      with_copies.push_back(copied_requests(*plan, inputs));
     }
     HONE_ASSIGN(point.compute, measure_calls(compute, batch, what, 0));
     HONE_ASSIGN(point.with_copies, measure_calls(with_copies, batch, what + ", with copies", 0.5));
@@ -110,7 +109,17 @@ class ThroughputSweep {
     return {};
   }
 
-  Result<ThroughputCalls> measure_calls(const std::vector<Workload>& workloads, int64_t batch,
+  // Plans at once have other plans' runs beside their copies; one plan's requests have each other's.
+  static Requests copied_requests(Plan& plan, const std::vector<Tensor>& inputs) {
+    return {.give = [&plan, &inputs] { return plan.give(std::span<const Tensor>(inputs)); },
+            .take = [&plan]() -> Status {
+              HONE_CHECK(plan.take());
+              return {};
+            },
+            .in_flight = plan.requests_in_flight()};
+  }
+
+  Result<ThroughputCalls> measure_calls(const std::vector<Requests>& requests, int64_t batch,
                                         const std::string& what, double begins) {
     TogetherOptions together;
     together.seconds = options_.bench.budget_s / static_cast<double>(2 * of_all());
@@ -118,10 +127,14 @@ class ThroughputSweep {
     together.runs = options_.bench.runs;
     together.progress = [&](double done) { return say(what, begins + done / 2).ok(); };
     if (watch_ != nullptr) (void)watch_->now();
-    HONE_ASSIGN(const Together measured, measure_together(workloads, together));
+    HONE_ASSIGN(const Together measured, measure_together(requests, together));
     const double items = static_cast<double>(measured.latency.runs) * static_cast<double>(batch);
-    ThroughputCalls calls{
-        .latency = measured.latency, .per_s = items / measured.seconds, .joules_per_item = {}};
+    std::size_t in_flight = 0;
+    for (const Requests& each : requests) in_flight += each.in_flight;
+    ThroughputCalls calls{.in_flight = static_cast<int>(in_flight),
+                          .latency = measured.latency,
+                          .per_s = items / measured.seconds,
+                          .joules_per_item = {}};
     // The mean over what was measured, and the warm-up before it: the driver counts energy for half a second and longer.
     if (watch_ != nullptr && measured.seconds >= kShortestEnergy)
       if (const auto watts = watch_->now().watts) calls.joules_per_item = *watts / calls.per_s;

@@ -17,7 +17,8 @@ namespace hone::lab {
 
 // Calls of one kind at one point of the sweep.
 struct ThroughputCalls {
-  Latency latency;                        // of one call
+  int in_flight = 1;                      // requests of all plans together that are on their way at once
+  Latency latency;                        // of one call, or of a request from being given to being taken
   double per_s = 0;                       // items of all plans together
   std::optional<double> joules_per_item;  // of the device; where NVML counts its energy
 };
@@ -27,7 +28,7 @@ struct ThroughputPoint {
   int concurrency = 1;
   int threads = 1;              // of each plan
   ThroughputCalls compute;      // inputs lie in the device's memory already, outputs stay there
-  ThroughputCalls with_copies;  // inputs come from the host's, outputs go there
+  ThroughputCalls with_copies;  // inputs come from the host's, outputs go there; one plan is pipelined
   PlanMemoryUse memory;         // of its plans
 };
 

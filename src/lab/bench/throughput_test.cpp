@@ -1,5 +1,7 @@
 #include "lab/bench/throughput.h"
 
+#include <string_view>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +52,11 @@ TEST_P(ThroughputOn, MeasuresEveryBatchWithEveryNumberOfPlans) {
       EXPECT_GT(calls->per_s, 0);
       EXPECT_FALSE(calls->joules_per_item) << "nobody counts it here";
     }
+    // One plan of a device of its own carries requests' copies beside others' runs; several have each other.
+    const bool is_pipelined = std::string_view(GetParam()) != "cpu" && point.concurrency == 1;
+    EXPECT_EQ(point.compute.in_flight, point.concurrency);
+    EXPECT_EQ(point.with_copies.in_flight, is_pipelined ? 3 : point.concurrency);
+    EXPECT_EQ(point.memory.plan.pipeline_bytes > 0, is_pipelined);
   }
 }
 
