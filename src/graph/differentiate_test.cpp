@@ -43,10 +43,11 @@ TEST(Differentiate, AddsNothingForNodesThatLeadNowhere) {
   GraphBuilder b("test");
   const ValueId x = b.input("x", f32({}));
   const ValueId z = b.input("z", f32({}));
-  const ValueId y = b.add("Mul", {b.add("Det", {b.input("m", f32({2, 2}))}), b.add("Add", {x, z})});
+  const ValueId y =
+      b.add("Mul", {b.add("hone.SquareSum", {b.input("m", f32({2, 2}))}), b.add("Add", {x, z})});
   b.add("Exp", {x});  // not read by y
   const std::size_t before = b.nodes().size();
-  ASSERT_TRUE(differentiate(b, y, std::vector{x}).ok());  // Det has no rule, and needs none
+  ASSERT_TRUE(differentiate(b, y, std::vector{x}).ok());  // SquareSum has no rule, and needs none
   EXPECT_THAT(ops(b, before), ElementsAre("Mul"));
 }
 
@@ -88,11 +89,12 @@ TEST(Differentiate, PassesNothingThroughStepsAndIntegers) {
 TEST(Differentiate, NamesOperatorsWithoutARule) {
   GraphBuilder b("test");
   const ValueId x = b.input("x", f32({2, 2}));
-  const ValueId y = b.add("Det", {x}, {}, "volume");
+  const ValueId y = b.add("hone.SquareSum", {x}, {}, "squares");
   const auto result = differentiate(b, y, std::vector{x});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(result.error().message, "node 'volume' (Det): unsupported: the gradient of Det");
+  EXPECT_EQ(result.error().message,
+            "node 'squares' (hone.SquareSum): unsupported: the gradient of hone.SquareSum");
 }
 
 TEST(Differentiate, RefusesIntegersAndContradictingSeeds) {
@@ -167,7 +169,7 @@ TEST(GradientRules, StandAtEntriesOnceOnly) {
   OpTable table;
   EXPECT_THROW(table.set_gradient("Nothing", no_gradient), std::logic_error);
   EXPECT_EQ(op_table().find("Greater")->gradient, no_gradient);
-  EXPECT_EQ(op_table().find("Det")->gradient, nullptr);
+  EXPECT_EQ(op_table().find("hone.SquareSum")->gradient, nullptr);
 }
 
 }  // namespace

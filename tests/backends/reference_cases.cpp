@@ -156,6 +156,10 @@ void add_images(ReferenceCases& c) {
   c.add("QLinearConv", {u8, scale, zero, filter, scale, zero, scale, zero});
   c.add("CausalConvWithState", {f32({1, 4, 9}), f32({4, 1, 3})}, {}, 2);
   c.add("DeformConv", {f32({1, 1, 3, 3}), f32({1, 1, 2, 2}), f32({1, 8, 2, 2})});
+  const Operand offsets = f32({1, 8, 2, 2});
+  const Attributes square{{"kernel_shape", Ints{2, 2}}};
+  c.add("hone.DeformColumns", {f32({1, 2, 3, 3}), offsets}, square);
+  c.add("hone.DeformColumnsGradient", {f32({1, 8, 4}), f32({1, 2, 3, 3}), offsets}, square, 2);
   c.add("Col2Im", {f32({1, 4, 16}), integers({5, 5}), integers({2, 2})});
   c.add_each({"AveragePool", "MaxPool", "LpPool"}, {x}, {{"kernel_shape", Ints{2, 2}}});
   const Operand of_pool = f32({1, 4, 5, 5});
@@ -175,9 +179,14 @@ void add_images(ReferenceCases& c) {
   c.add_each({"LayerNormalization", "RMSNormalization"}, {f32({3, 8}), f32({8})});
   c.add("Resize", {x, kNone, {DType::kF32, {}, Tensor::f32({4}, std::vector<float>{1, 1, 2, 2})}});
   c.add("GridSample", {x, f32({1, 3, 3, 2})});
+  const Operand grid = f32({1, 3, 3, 2}), of_samples = f32({1, 4, 3, 3});
+  c.add("hone.GridSampleGradient", {of_samples, integers({1, 4, 6, 6}), grid});
+  c.add("hone.GridSampleGridGradient", {of_samples, x, grid});
   c.add("AffineGrid", {f32({1, 2, 3}), integers({1, 1, 4, 5})});
   c.add("MaxRoiPool", {x, floats({1, 5}, 0)}, {{"pooled_shape", Ints{2, 2}}});
   c.add("RoiAlign", {x, f32({2, 4}), of(DType::kI64, {2})});
+  c.add("hone.RoiAlignGradient",
+        {f32({2, 4, 1, 1}), integers({1, 4, 6, 6}), f32({2, 4}), of(DType::kI64, {2})});
   c.add("NonMaxSuppression", {f32({1, 4, 4}), f32({1, 1, 4}), integers({3})});
   c.add("hone.NonMaxSuppression", {f32({1, 4, 4}), f32({1, 1, 4}), integers({3})}, {}, 2);
   c.add("hone.FirstRows", {f32({4, 3}), whole(2)});

@@ -1,4 +1,4 @@
-// GridSample and RoiAlign on a GPU against the reference: without one by kernels that the host runs thread by thread, on one as
+// GridSample, the gradient of its grid, and RoiAlign on a GPU against the reference: without one by kernels that the host runs thread by thread, on one as
 // they are (ctest -L cuda).
 #include <array>
 #include <cmath>
@@ -67,6 +67,68 @@ TEST_P(SamplingOnGpu, GridsOfEveryModeAndPaddingAgree) {
         return {b.add("GridSample", {f32_input(b, "x", line), f32_input(b, "grid", {1, 20, 1})})};
       },
       options(1e-5));
+}
+
+// Points on pixels, on the border, far outside and nowhere; a volume, whose corners are more than a thread keeps.
+TEST_P(SamplingOnGpu, GradientsOfGridSampleAgree) {
+  int turn = 0;
+  for (const std::string mode : {"nearest", "linear", "cubic"}) {
+    for (const std::string padding : {"zeros", "border", "reflection"}) {
+      for (const int64_t align : {0, 1}) {
+        const DType dtype = std::array{DType::kF32, DType::kF64, DType::kF16, DType::kBF16}[turn % 4];
+        const DType grid_type = dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+        const bool volume = turn++ % 3 == 2;
+        const Shape x = volume ? Shape{2, 3, 4, 5, 3} : Shape{2, 11, 6, 7};
+        const Shape grid = volume ? Shape{2, 3, 2, 4, 3} : Shape{2, 9, 5, 2};
+        Shape y{2, x[1]};
+        y.insert(y.end(), grid.begin() + 1, grid.end() - 1);
+        SCOPED_TRACE(fmt::format("{} {} align {} {}", mode, padding, align, dtype_name(dtype)));
+        CompareOptions given = options(1e-5);
+        Tensor where = random_floats_of(grid_type, grid, 3, -2.6, 2.6);
+        if (grid_type == DType::kF32) {
+          const float odd[] = {-1, 1, 0, 1e20F, -1e20F, NAN, 3, -3};
+          for (std::size_t i = 0; i < std::size(odd); ++i) where.as<float>()[i * 5 + 1] = odd[i];
+        }
+        given.inputs = {random_floats_of(dtype, y, 4), random_floats_of(dtype, x, 5), where};
+        CompareOptions of_images = given;
+        of_images.inputs.erase(of_images.inputs.begin() + 1);
+        compare_all_kernels(
+            [&](GraphBuilder& b) -> std::vector<ValueId> {
+              return {b.add("hone.GridSampleGradient",
+                            {input_of(b, "g", dtype, y),
+                             b.constant("shape", Tensor::i64({static_cast<int64_t>(x.size())}, x)),
+                             input_of(b, "grid", grid_type, grid)},
+                            {{"mode", mode}, {"padding_mode", padding}, {"align_corners", align}})};
+            },
+            of_images);
+        compare_all_kernels(
+            [&](GraphBuilder& b) -> std::vector<ValueId> {
+              return {b.add("hone.GridSampleGridGradient",
+                            {input_of(b, "g", dtype, y), input_of(b, "x", dtype, x),
+                             input_of(b, "grid", grid_type, grid)},
+                            {{"mode", mode}, {"padding_mode", padding}, {"align_corners", align}})};
+            },
+            given);
+      }
+    }
+  }
+}
+
+// Thousands of points on a few pixels: more than one tile is sorted, and pieces of one pixel are joined; the same each time.
+TEST_P(SamplingOnGpu, ManyPointsOfOnePixelAddUpInOrder) {
+  const auto build = [](GraphBuilder& b) -> std::vector<ValueId> {
+    const ValueId shape = b.constant("shape", Tensor::i64({4}, std::vector<int64_t>{2, 35, 2, 3}));
+    return {b.add("hone.GridSampleGradient",
+                  {f32_input(b, "g", {2, 35, 40, 30}), shape, f32_input(b, "grid", {2, 40, 30, 2})},
+                  {{"padding_mode", "border"}})};
+  };
+  compare_all_kernels(build, options(1e-5));
+  auto plan = runtime::Plan::compile(make_graph(build), *provider_);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const std::vector<Tensor> inputs = {random_floats({2, 35, 40, 30}, 1), random_floats({2, 40, 30, 2}, 2)};
+  const auto first = (*plan)->run(inputs), second = (*plan)->run(inputs);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ((*first)[0].to_doubles(), (*second)[0].to_doubles());
 }
 
 Tensor regions_of(DType dtype) {

@@ -147,6 +147,53 @@ TEST(MovementGradient, OfScatters) {
   check_gradient({{3, 2}, {3, 2}}, twice);
 }
 
+// Updates that meet at one place, equal ones among them, and zeros.
+TEST(MovementGradient, OfScattersThatReduce) {
+  for (const char* reduction : {"mul", "max", "min"}) {
+    SCOPED_TRACE(reduction);
+    const Build elements = [&](GraphBuilder& b, const Values& x) {
+      const ValueId at = b.constant("at", Tensor::i64({3, 3}, Ints{0, 1, 0, -1, 2, 1, 0, 1, 1}));
+      return b.add("ScatterElements", {x[0], at, x[1]}, {{"axis", int64_t{0}}, {"reduction", reduction}});
+    };
+    check_gradient({{3, 4}, {3, 3}}, elements);
+    const Build tuples = [&](GraphBuilder& b, const Values& x) {
+      const ValueId at = b.constant("at", Tensor::i64({4, 1}, Ints{2, -3, 2, 2}));
+      return b.add("ScatterND", {x[0], at, x[1]}, {{"reduction", reduction}});
+    };
+    check_gradient({{3, 4}, {4, 4}}, tuples);
+  }
+  const Build zeros = [](GraphBuilder& b, const Values& x) {
+    const ValueId data = b.add("Mul", {x[0], doubles(b, {4}, {1, 0, 0, 1})});
+    const ValueId updates = b.add("Mul", {x[1], doubles(b, {5}, {1, 1, 0, 0, 0})});
+    return b.add("ScatterElements", {data, classes(b, {5}, {0, 1, 2, 3, 3}), updates},
+                 {{"reduction", "mul"}});
+  };
+  check_gradient({{4}, {5}}, zeros, {.known_extents_only = true});
+}
+
+TEST(MovementGradient, OfCropsAroundTheCentre) {
+  check_gradient({{4, 5}}, node_with("CenterCropPad", {{7, 2}}));
+  check_gradient({{5, 4}}, node_with("CenterCropPad", {{2, 7}}));
+  check_gradient({{2, 3, 4}}, node_with("CenterCropPad", {{5, 1}}, {{"axes", Ints{-1, 1}}}));
+}
+
+TEST(MovementGradient, OfSlicesThatAreKept) {
+  const auto kept = [](const std::vector<uint8_t>& condition, const Attributes& attributes) {
+    return [=](GraphBuilder& b, const Values& x) {
+      const ValueId which = b.add(
+          "Cast",
+          {b.constant("which",
+                      Tensor::of<uint8_t>(DType::kU8, {static_cast<int64_t>(condition.size())}, condition))},
+          {{"to", int64_t{9}}});
+      return b.add("ReduceSum", {b.add("Sin", {b.add("Compress", {x[0], which}, attributes)})});
+    };
+  };
+  check_gradient({{3, 4}}, kept({0, 1, 1}, {{"axis", int64_t{0}}}));
+  check_gradient({{3, 4}}, kept({1, 0, 1}, {{"axis", int64_t{-1}}}));  // fewer than slices
+  check_gradient({{3, 4}}, kept({0, 1, 1, 0, 0, 0, 1}, {}));
+  check_gradient({{3}}, kept({0, 0, 0}, {}));
+}
+
 TEST(MovementGradient, OfValuesOfAOneHot) {
   const Build hot = [](GraphBuilder& b, const Values& x) {
     const ValueId at = b.constant("at", Tensor::i64({3}, Ints{1, -1, 9}));

@@ -41,6 +41,19 @@ TEST(PoolingGradient, OfWindowsThatReachOut) {
                {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"pads", pads}, {"ceil_mode", int64_t{1}}}));
 }
 
+TEST(PoolingGradient, OfNormsOfWindowsThatReachOut) {
+  for (const int64_t p : {1, 2, 3})
+    for (const Ints& pads : {Ints{0, 0, 0, 0}, Ints{1, 0, 0, 1}})
+      for (const Ints& strides : {Ints{2, 2}, Ints{3, 1}})
+        check_gradient({{2, 1, 6, 5}},
+                       node("LpPool", {{"kernel_shape", Ints{3, 2}},
+                                       {"strides", strides},
+                                       {"pads", pads},
+                                       {"p", p},
+                                       {"ceil_mode", int64_t{1}}}),
+                       {.needs_extents = true});
+}
+
 TEST(PoolingGradient, OfAverageGradientsAgain) {
   check_gradient(
       {{2, 3, 3}},
@@ -62,6 +75,21 @@ TEST(PoolingGradient, OfMaxPoolWhoseIndicesAreRead) {
         return b.add("Mul", {out[0], at});
       },
       {.known_extents_only = true});
+}
+
+// Indices in no order; a shape that is larger or smaller than the windows give.
+TEST(PoolingGradient, OfWhatIsPutBack) {
+  const auto unpooled = [](const Ints& shape) {
+    return [=](GraphBuilder& b, const Values& x) {
+      Values in{x[0], classes(b, {1, 2, 2, 3}, {5, 0, 9, 23, 14, 17, 24, 47, 31, 30, 29, 40})};
+      if (!shape.empty()) in.push_back(ints(b, shape));
+      return b.add("MaxUnpool", in, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+    };
+  };
+  check_gradient({{1, 2, 2, 3}}, unpooled({}));
+  check_gradient({{1, 2, 2, 3}}, unpooled({1, 2, 4, 6}), {.needs_extents = true});
+  check_gradient({{1, 2, 2, 3}}, unpooled({1, 2, 5, 7}), {.needs_extents = true});
+  check_gradient({{1, 2, 2, 3}}, unpooled({1, 2, 3, 6}), {.needs_extents = true});
 }
 
 TEST(PoolingGradient, OfPlanes) {

@@ -207,6 +207,42 @@ TEST(GradientRules, OfRunningSums) {
         });
 }
 
+TEST(GradientRules, OfRunningProducts) {
+  for (const int64_t axis : {0, -1})
+    for (const int64_t exclusive : {0, 1})
+      for (const int64_t reverse : {0, 1}) {
+        const auto product = [=](GraphBuilder& b, ValueId x) {
+          return b.add("CumProd", {x, b.constant("axis", Tensor::scalar_i64(axis))},
+                       {{"exclusive", exclusive}, {"reverse", reverse}});
+        };
+        check_gradient({{3, 4}}, [&](GraphBuilder& b, const Values& x) { return product(b, x[0]); });
+        check_gradient({{4, 4}},
+                       [&](GraphBuilder& b, const Values& x) {
+                         return product(b, with_zeros(b, x[0], {4, 4},
+                                                      {1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1}));
+                       },
+                       {.known_extents_only = true});
+      }
+}
+
+TEST(GradientRules, OfDeterminants) {
+  for (const Shape& shape : {Shape{1, 1}, Shape{2, 2}, Shape{2, 3, 3}, Shape{2, 1, 5, 5}})
+    check_gradient({shape}, node("Det"), {.known_extents_only = true});
+  // Of rank 2, and of rank 1, where no cofactor is left.
+  for (const std::vector<double>& kept :
+       {std::vector<double>{1, 1, 1, 0, 0, 0, 1, 1, 1}, std::vector<double>{1, 1, 1, 0, 0, 0, 0, 0, 0}})
+    check_gradient({{3, 3}},
+                   [&](GraphBuilder& b, const Values& x) {
+                     return b.add("Det", {with_zeros(b, x[0], {3, 3}, kept)});
+                   },
+                   {.known_extents_only = true});
+  GraphBuilder b("large");
+  const ValueId x = b.input("x", graph::tensor_type(DType::kF64, Shape{17, 17}));
+  const auto refused = graph::differentiate(b, b.add("Det", {x}), std::vector{x});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+}
+
 TEST(GradientRules, OfTheLargestElements) {
   for (const int64_t largest : {0, 1})
     for (const int64_t axis : {0, 1})

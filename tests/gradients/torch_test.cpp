@@ -211,6 +211,111 @@ std::map<std::string, Case> losses() {
   };
 }
 
+Build sampled(const std::string& mode, const std::string& padding, int64_t align) {
+  return node("GridSample", {{"mode", mode}, {"padding_mode", padding}, {"align_corners", align}});
+}
+
+std::map<std::string, Case> grids() {
+  std::map<std::string, Case> cases;
+  const std::map<std::string, std::string> modes{
+      {"nearest", "nearest"}, {"bilinear", "linear"}, {"bicubic", "cubic"}};
+  for (const std::string padding : {"zeros", "border", "reflection"}) {
+    for (const auto& [theirs, ours] : modes) {
+      for (const int64_t align : {0, 1})
+        cases["grid " + theirs + " " + padding + (align != 0 ? " 1" : " 0")] = {
+            sampled(ours, padding, align)};
+      if (ours != "nearest") cases["grid on pixels " + theirs + " " + padding] = {sampled(ours, padding, 1)};
+    }
+    cases["grid of a volume " + padding] = {sampled("linear", padding, 0)};
+  }
+  cases["spatial transformer"] = {[](GraphBuilder& b, const Values& x) {
+    return b.add("GridSample", {x[0], b.add("AffineGrid", {x[1], ints(b, {2, 3, 5, 3})})});
+  }};
+  cases["affine grid of a volume"] = {
+      node_with("AffineGrid", {{2, 1, 3, 2, 4}}, {{"align_corners", int64_t{1}}})};
+  return cases;
+}
+
+Build regions(int64_t ratio, const char* coordinates) {
+  return [=](GraphBuilder& b, const Values& x) {
+    const ValueId boxes = doubles(b, {5, 4}, {0.3, 0.6, 3.7, 4.1, -2.5, -1.5, 2.2, 1.9, 3.1, 2.2,
+                                              9.5, 8.5, 20,  20,  25,   24,   1.5, 1.5, 1.5, 1.5});
+    return b.add("RoiAlign", {x[0], boxes, classes(b, {5}, {0, 1, 0, 1, 1})},
+                 {{"output_height", int64_t{3}},
+                  {"output_width", int64_t{2}},
+                  {"spatial_scale", 0.75f},
+                  {"sampling_ratio", ratio},
+                  {"coordinate_transformation_mode", coordinates}});
+  };
+}
+
+std::map<std::string, Case> regions_and_deformed() {
+  const Build around = node("DeformConv", {{"pads", Ints{1, 1, 1, 1}}});
+  return {
+      {"regions -1 0", {regions(0, "output_half_pixel")}},
+      {"regions -1 1", {regions(0, "half_pixel")}},
+      {"regions 2 0", {regions(2, "output_half_pixel")}},
+      {"regions 2 1", {regions(2, "half_pixel")}},
+      {"deformed",
+       {node("DeformConv", {{"group", int64_t{2}},
+                            {"offset_group", int64_t{4}},
+                            {"strides", Ints{2, 1}},
+                            {"dilations", Ints{1, 2}},
+                            {"pads", Ints{1, 1, 1, 1}}})}},
+      {"deformed by whole pixels", {around}},
+      {"deformed by nothing", {around}},
+      {"columns",
+       {node_with("Col2Im", {{5, 6}, {2, 3}},
+                  {{"dilations", Ints{3, 1}}, {"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}})}},
+      {"unpool", {[](GraphBuilder& b, const Values& x) {
+         return b.add("MaxUnpool", {x[0], classes(b, {1, 1, 2, 3}, {5, 0, 9, 17, 14, 23})},
+                      {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+       }}},
+  };
+}
+
+Build scattered(const char* reduction) {
+  return [=](GraphBuilder& b, const Values& x) {
+    return b.add("ScatterElements", {x[0], classes(b, {3, 3}, {0, 1, 0, 2, 2, 1, 0, 1, 1}), x[1]},
+                 {{"reduction", reduction}});
+  };
+}
+
+Build running_product(bool zeros) {
+  return [=](GraphBuilder& b, const Values& x) {
+    const ValueId some =
+        zeros ? b.add("Mul", {x[0], doubles(b, {3, 4}, {1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0})}) : x[0];
+    return b.add("CumProd", {some, b.constant("axis", Tensor::scalar_i64(1))});
+  };
+}
+
+Build fourier(const Attributes& attributes, int64_t length = 0) {
+  return [=](GraphBuilder& b, const Values& x) {
+    const ValueId given = length == 0 ? kNoValue : b.constant("length", Tensor::scalar_i64(length));
+    return b.add("DFT", {x[0], given, b.constant("axis", Tensor::scalar_i64(1))}, attributes);
+  };
+}
+
+std::map<std::string, Case> products_and_transforms() {
+  const Attributes inverse{{"inverse", int64_t{1}}}, half{{"onesided", int64_t{1}}};
+  return {
+      {"determinant", {node("Det")}},
+      {"running product", {running_product(false)}},
+      {"running product with zeros", {running_product(true)}},
+      {"scatter amax", {scattered("max")}},
+      {"scatter amin", {scattered("min")}},
+      {"scatter prod", {scattered("mul")}},
+      {"scatter amax of equals", {scattered("max")}},
+      {"fourier", {fourier({})}},
+      {"fourier inverse", {fourier(inverse, 7)}},
+      {"fourier half", {fourier(half)}},
+      {"fourier half inverse", {fourier({{"inverse", int64_t{1}}, {"onesided", int64_t{1}}}, 6)}},
+      {"frames", {[](GraphBuilder& b, const Values& x) {
+         return b.add("STFT", {x[0], b.constant("step", Tensor::scalar_i64(3)), x[1]});
+       }}},
+  };
+}
+
 class TorchGradients : public ::testing::Test {
  protected:
   void check(const std::map<std::string, Case>& cases) {
@@ -256,6 +361,9 @@ class TorchGradients : public ::testing::Test {
 TEST_F(TorchGradients, OfNormalizationsAndWindows) { check(normalizations_and_windows()); }
 TEST_F(TorchGradients, OfActivations) { check(pointwise()); }
 TEST_F(TorchGradients, OfAttentionMovementAndTime) { check(attention_and_movement()); }
+TEST_F(TorchGradients, OfGrids) { check(grids()); }
+TEST_F(TorchGradients, OfRegionsAndDeformedConvolutions) { check(regions_and_deformed()); }
+TEST_F(TorchGradients, OfProductsAndTransforms) { check(products_and_transforms()); }
 TEST_F(TorchGradients, OfLosses) { check(losses()); }
 
 }  // namespace

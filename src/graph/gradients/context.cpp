@@ -144,6 +144,8 @@ void add_gradients(OpTable& table) {
   add_pooling_gradients(table);
   add_einsum_gradients(table);
   add_recurrent_gradients(table);
+  add_vision_gradients(table);
+  add_signal_gradients(table);
 }
 
 }  // namespace hone::graph

@@ -82,5 +82,7 @@ void add_group_gradients(OpTable&);
 void add_pooling_gradients(OpTable&);
 void add_einsum_gradients(OpTable&);
 void add_recurrent_gradients(OpTable&);
+void add_vision_gradients(OpTable&);
+void add_signal_gradients(OpTable&);
 
 }  // namespace hone::graph

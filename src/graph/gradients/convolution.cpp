@@ -1,6 +1,8 @@
 // Gradients of convolutions: the input's is the transposed convolution of the output's, and the other way round;
 // the weight's has an operator of its own, because no forward convolution is fast at it.
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -166,12 +168,64 @@ Status conv_weight_gradient_rule(GradientContext& c) {
   return {};
 }
 
+// Windows are taken apart again: by a convolution of each plane with a unit matrix, a tap a channel.
+Status col2im_rule(GradientContext& c) {
+  const auto block = c.constant_ints(2);
+  if (!block || block->empty())
+    return unsupported("unsupported: the gradient of Col2Im with a block_shape that is computed");
+  const int64_t taps = std::accumulate(block->begin(), block->end(), int64_t{1}, std::multiplies<>());
+  ValueId planes = kNoValue;  // [batch · channels, 1, image…]
+  if (const auto image = c.constant_ints(1)) {
+    Ints shape{-1, 1};
+    shape.insert(shape.end(), image->begin(), image->end());
+    planes = c.ints(shape);
+  } else {
+    planes = c.add("Concat", {c.ints({-1, 1}), c.cast(c.input(1), DType::kI64)}, {{"axis", int64_t{0}}});
+  }
+  std::vector<double> unit(static_cast<std::size_t>(taps * taps), 0);
+  for (int64_t i = 0; i < taps; ++i) unit[static_cast<std::size_t>(i * (taps + 1))] = 1;
+  Shape shape{taps, 1};
+  shape.insert(shape.end(), block->begin(), block->end());
+  const ValueId weight =
+      c.cast(c.tensor(Tensor::of<double>(DType::kF64, shape, unit)), c.type(c.gradient()).dtype);
+  const ValueId columns = c.add("Conv", {c.add("Reshape", {c.gradient(), planes}), weight}, c.attributes());
+  c.set(0, c.reshaped_to(columns, c.input(0)));
+  return {};
+}
+
+// The state or zeros before the sequence, and a convolution of each channel.
+Result<std::vector<ValueId>> by_causal_windows(GradientContext& c, const std::vector<ValueId>& in) {
+  const TensorType& w = c.type(in[1]);
+  if (!w.is_static())
+    return unsupported(
+        fmt::format("unsupported: the gradient of {} with a weight {}, whose extents are not known; "
+                    "read the model with numbers for its symbols",
+                    c.node().op, w.text()));
+  const int64_t channels = w.shape()[0], before = w.shape()[2] - 1;
+  const ValueId padded = c.has_input(3) ? c.add("Concat", {in[3], in[0]}, {{"axis", int64_t{2}}})
+                                        : c.add("Pad", {in[0], c.ints({before, 0}), kNoValue, c.ints({2})});
+  std::vector<ValueId> inputs{padded, in[1]};
+  if (c.has_input(2)) inputs.push_back(in[2]);
+  ValueId y = c.add("Conv", std::move(inputs), {{"group", channels}});
+  if (c.attributes().text("activation", "none") != "none") y = c.add("Swish", {y});
+  std::vector<ValueId> outputs{y};
+  if (c.node().outputs.size() > 1 && c.gradient(1).valid() &&
+      before > 0)  // what the next sequence begins with
+    outputs.push_back(c.add(
+        "Slice", {padded, c.ints({-before}), c.ints({std::numeric_limits<int64_t>::max()}), c.ints({2})}));
+  return outputs;
+}
+
+Status causal_conv_rule(GradientContext& c) { return c.set_through(by_causal_windows); }
+
 }  // namespace
 
 void add_convolution_gradients(OpTable& table) {
   table.set_gradient("Conv", conv_rule);
   table.set_gradient("ConvTranspose", conv_transpose_rule);
   table.set_gradient("hone.ConvWeightGradient", conv_weight_gradient_rule);
+  table.set_gradient("Col2Im", col2im_rule);
+  table.set_gradient("CausalConvWithState", causal_conv_rule);
 }
 
 }  // namespace hone::graph

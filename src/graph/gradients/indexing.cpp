@@ -94,19 +94,83 @@ Status gather_nd_rule(GradientContext& c) {
   return {};
 }
 
+// How updates and their places meet: by elements along an axis, or by slices at index tuples.
+struct Scattering {
+  bool elements = false;
+  Attributes axis;
+
+  // `data` with `updates` at the node's indices, reduced; and what is there.
+  ValueId into(GradientContext& c, ValueId data, ValueId updates, const char* reduction) const {
+    Attributes attributes = axis;
+    attributes.set("reduction", reduction);
+    return c.add(elements ? "ScatterElements" : "ScatterND", {data, c.input(1), updates},
+                 std::move(attributes));
+  }
+  ValueId from(GradientContext& c, ValueId data) const {
+    return c.add(elements ? "GatherElements" : "GatherND", {data, c.input(1)}, axis);
+  }
+};
+
+// What became the largest or smallest of its place takes the gradient; equals share it.
+Status scattered_extremum(GradientContext& c, const Scattering& s) {
+  const ValueId x = c.input(0), updates = c.input(2), y = c.output(0);
+  const auto taken = [&](ValueId value, ValueId result) {
+    return c.cast(c.add("Equal", {value, result}), c.type(x).dtype);
+  };
+  const ValueId x_taken = taken(x, y), update_taken = taken(updates, s.from(c, y));
+  const ValueId share = c.over(c.gradient(), s.into(c, x_taken, update_taken, "add"));
+  if (c.wants(0)) c.set(0, c.times(share, x_taken));
+  if (c.wants(2)) c.set(2, c.times(s.from(c, share), update_taken));
+  return {};
+}
+
+// The product of the others at its place: of all that are not zero, over the element; nothing beside another zero.
+Status scattered_product(GradientContext& c, const Scattering& s) {
+  const ValueId x = c.input(0), updates = c.input(2);
+  const DType dtype = c.type(x).dtype;
+  const ValueId zero = c.scalar(0, x), one = c.scalar(1, x);
+  const auto is_zero = [&](ValueId value) { return c.add("Equal", {value, zero}); };
+  const auto others = [&](ValueId value) { return c.choose(is_zero(value), one, value); };
+  const auto zeros_of = [&](ValueId value) { return c.cast(is_zero(value), dtype); };
+  const ValueId product = c.times(c.gradient(), s.into(c, others(x), others(updates), "mul"));
+  const ValueId zeros = s.into(c, zeros_of(x), zeros_of(updates), "add");
+  const auto flowing = [&](ValueId value, ValueId product_there, ValueId zeros_there) {
+    const ValueId alone = c.add("Equal", {c.minus(zeros_there, zeros_of(value)), zero});
+    return c.choose(alone, c.over(product_there, others(value)), zero);
+  };
+  if (c.wants(0)) c.set(0, flowing(x, product, zeros));
+  if (c.wants(2)) c.set(2, flowing(updates, s.from(c, product), s.from(c, zeros)));
+  return {};
+}
+
 // What was written over gets nothing, what was added to everything; updates get what is where they went. Which of
 // several updates of one place stays is not defined without a reduction, and each of them gets its gradient.
 template <bool elements>
 Status scatter_rule(GradientContext& c) {
   const std::string reduction = c.attributes().text("reduction", "none");
-  if (reduction != "none" && reduction != "add")
-    return unsupported(
-        fmt::format("unsupported: the gradient of {} with the reduction {}", c.node().op, reduction));
   const ValueId g = c.gradient(), indices = c.input(1);
   const Attributes axis = elements ? along_axis(c) : Attributes{};
+  if (reduction == "mul") return scattered_product(c, Scattering{elements, axis});
+  if (reduction != "none" && reduction != "add") return scattered_extremum(c, Scattering{elements, axis});
   if (c.wants(0))
     c.set(0, reduction == "add" ? g : c.add(c.node().op, {g, indices, c.zeros_like(c.input(2))}, axis));
   if (c.wants(2)) c.set(2, c.add(elements ? "GatherElements" : "GatherND", {g, indices}, axis));
+  return {};
+}
+
+// Slices go back to where they were; of all elements in a row without an axis.
+Status compress_rule(GradientContext& c) {
+  const ValueId x = c.input(0);
+  if (!c.type(x).has_rank())
+    return unsupported("unsupported: the gradient of Compress of a tensor whose rank is not known");
+  const ValueId kept = c.add("Reshape", {c.add("NonZero", {c.input(1)}), c.ints({-1})});
+  if (c.attributes().has("axis")) {
+    HONE_ASSIGN(const int64_t axis, normalize_axis(c.attributes().integer("axis", 0), c.type(x).rank()));
+    c.set(0, scattered_into(c, c.gradient(), axis, kept, 1, x));
+    return {};
+  }
+  const ValueId row = c.add("Reshape", {x, c.ints({-1})});
+  c.set(0, c.reshaped_to(scattered_into(c, c.gradient(), 0, kept, 1, row), x));
   return {};
 }
 
@@ -157,6 +221,7 @@ void add_indexing_gradients(OpTable& table) {
   table.set_gradient("GatherND", gather_nd_rule);
   table.set_gradient("ScatterElements", scatter_rule<true>);
   table.set_gradient("ScatterND", scatter_rule<false>);
+  table.set_gradient("Compress", compress_rule);
   table.set_gradient("OneHot", one_hot_rule);
 }
 

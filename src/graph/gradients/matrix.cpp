@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/core.h>
+
 #include "graph/gradients/context.h"
 
 namespace hone::graph {
@@ -42,7 +44,9 @@ Status matmul_rule(GradientContext& c) {
   HONE_CHECK(c.status());
   const bool alike = stacked_alike(c.type(a), c.type(b));
   const auto summed = [&](ValueId product, ValueId like) {
-    return alike ? product : c.summed_to(product, like);
+    // The matrices themselves are never broadcast, whatever is known of their extents.
+    const bool kept = c.status().ok() && stacked_alike(c.type(product), c.type(like));
+    return alike || kept ? product : c.summed_to(product, like);
   };
   if (c.wants(0)) {
     const ValueId da = summed(c.add("MatMul", {g, transposed(c, b)}), a);
@@ -76,11 +80,47 @@ Status gemm_rule(GradientContext& c) {
   return {};
 }
 
+// The cofactors: signed determinants of what is left without a row and a column. Unlike det · inverse they exist for
+// singular matrices, too; n² determinants are for matrices that are small.
+constexpr int64_t kLargestDet = 16;
+
+Status det_rule(GradientContext& c) {
+  const ValueId x = c.input(0);
+  const TensorType& type = c.type(x);
+  if (!type.has_rank() || !type.dims->back().known() || type.dims->back().extent() > kLargestDet)
+    return unsupported(
+        fmt::format("unsupported: the gradient of Det of {}: only of matrices of up to {} rows, whose "
+                    "number is known",
+                    type.text(), kLargestDet));
+  const int64_t n = type.dims->back().extent();
+  const ValueId g = c.add("Unsqueeze", {c.gradient(), c.ints({-2, -1})});
+  if (n == 1) {
+    c.set(0, g);
+    return {};
+  }
+  Ints left;  // for each element the others, by row
+  std::vector<double> signs;
+  for (int64_t at = 0; at < n * n; ++at) {
+    signs.push_back((at / n + at % n) % 2 == 0 ? 1 : -1);
+    for (int64_t i = 0; i < n * n; ++i)
+      if (i / n != at / n && i % n != at % n) left.push_back(i);
+  }
+  const int64_t smaller = (n - 1) * (n - 1);
+  const ValueId flat = c.add("Flatten", {x}, {{"axis", int64_t{-2}}});
+  const ValueId minors =
+      c.add("Gather", {flat, c.tensor(Tensor::i64({n * n, smaller}, left))}, {{"axis", int64_t{1}}});
+  const ValueId dets = c.add("Det", {c.add("Reshape", {minors, c.ints({0, n * n, n - 1, n - 1})})});
+  const ValueId sign = c.cast(c.tensor(Tensor::of<double>(DType::kF64, {n * n}, signs)), c.type(x).dtype);
+  c.set(0, c.times(g, c.reshaped_to(c.times(dets, sign), x)));
+  return {};
+}
+
 }  // namespace
 
 void add_matrix_gradients(OpTable& table) {
   table.set_gradient("MatMul", matmul_rule);
   table.set_gradient("Gemm", gemm_rule);
+  table.set_gradient("Det", det_rule);
 }
 
 }  // namespace hone::graph

@@ -286,6 +286,14 @@ Status depth_to_space_rule(GradientContext& c) {
   return {};
 }
 
+// What was cut off gets zeros, what was put around is cut off: half of it in front, as forward.
+Status center_crop_pad_rule(GradientContext& c) {
+  ValueId shape = c.shape_of(c.input(0));
+  if (c.attributes().has("axes")) shape = c.add("Gather", {shape, c.ints(c.attributes().ints("axes"))});
+  c.set(0, c.add("CenterCropPad", {c.gradient(), shape}, c.attributes()));
+  return {};
+}
+
 // Twice in reverse is forward again.
 Status reverse_sequence_rule(GradientContext& c) {
   c.set(0, c.add("ReverseSequence", {c.gradient(), c.input(1)}, c.attributes()));
@@ -310,6 +318,7 @@ void add_movement_gradients(OpTable& table) {
   table.set_gradient("Trilu", trilu_rule);
   table.set_gradient("DepthToSpace", depth_to_space_rule);
   table.set_gradient("SpaceToDepth", depth_to_space_rule);
+  table.set_gradient("CenterCropPad", center_crop_pad_rule);
   table.set_gradient("ReverseSequence", reverse_sequence_rule);
   for (std::string_view op : {"Shape", "Size", "ConstantOfShape", "EyeLike", "NonZero"})
     table.set_gradient(op, no_gradient);

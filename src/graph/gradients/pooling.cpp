@@ -1,9 +1,11 @@
 // Gradients of pooling over windows, whole planes and neighbouring channels.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include <fmt/core.h>
 
+#include "core/window.h"
 #include "graph/gradients/context.h"
 
 namespace hone::graph {
@@ -71,22 +73,67 @@ Result<std::vector<ValueId>> norm_of_planes(GradientContext& c, const std::vecto
   return std::vector<ValueId>{root(c, axes.empty() ? powers : c.summed(powers, axes), p)};
 }
 
+// Pads for windows that reach beyond the end (ceil_mode), so that all of them lie within the padding.
+Status reach_within_pads(const TensorType& x, Attributes& attributes) {
+  Shape extents;
+  for (std::size_t i = 2; x.has_rank() && i < x.dims->size(); ++i)
+    if ((*x.dims)[i].known()) extents.push_back((*x.dims)[i].extent());
+  HONE_ASSIGN(WindowSpec windows, read_windows(attributes, {}));
+  if (extents.size() != windows.axes.size())
+    return unsupported(
+        fmt::format("unsupported: the gradient of LpPool with ceil_mode of {}; read the model with "
+                    "numbers for its symbols",
+                    x.text()));
+  HONE_ASSIGN(const Shape places, place_windows(windows, extents));
+  Ints pads, ends;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Window& window = windows.axes[i];
+    const int64_t end = (places[i] - 1) * window.stride + window.reach() - window.pad_begin;
+    pads.push_back(window.pad_begin);
+    ends.push_back(std::max<int64_t>(end - extents[i], 0));
+  }
+  pads.insert(pads.end(), ends.begin(), ends.end());
+  attributes.erase("auto_pad");
+  attributes.erase("ceil_mode");
+  attributes.set("pads", pads);
+  return {};
+}
+
 // By the mean under each window, padding included, times how many elements a window has.
 Result<std::vector<ValueId>> norm_of_windows(GradientContext& c, const std::vector<ValueId>& in) {
   const int64_t p = c.attributes().integer("p", 2);
   Attributes attributes = c.attributes();
   attributes.erase("p");
   attributes.set("count_include_pad", int64_t{1});
+  if (attributes.integer("ceil_mode", 0) != 0) HONE_CHECK(reach_within_pads(c.type(in[0]), attributes));
   double count = 1;
   for (const int64_t extent : attributes.ints("kernel_shape")) count *= static_cast<double>(extent);
   const ValueId mean = c.add("AveragePool", {power(c, in[0], p)}, std::move(attributes));
   return std::vector<ValueId>{root(c, c.times(mean, count), p)};
 }
 
-Status lp_pool_rule(GradientContext& c) {
-  if (c.attributes().integer("ceil_mode", 0) != 0)
-    return unsupported("unsupported: the gradient of LpPool with ceil_mode");
-  return c.set_through(norm_of_windows);
+// Indices count through the shape that the windows give; a larger output_shape has zeros behind that, a smaller one lacks
+// its end.
+Status max_unpool_rule(GradientContext& c) {
+  const TensorType& x = c.type(c.input(0));
+  ValueId g = c.gradient();
+  if (c.has_input(2)) {
+    const auto output = c.constant_ints(2);
+    if (!output || !x.is_static() || static_cast<int64_t>(output->size()) != x.rank())
+      return unsupported(
+          "unsupported: the gradient of MaxUnpool to a shape that is computed; read the model with numbers "
+          "for its "
+          "symbols");
+    const Shape in = x.shape();
+    HONE_ASSIGN(WindowSpec windows, read_windows(c.attributes(), {}));
+    HONE_ASSIGN(const Shape spatial, place_transposed_windows(windows, {}, std::span(in).subspan(2)));
+    Ints pads(2 * output->size(), 0);
+    for (std::size_t i = 0; i < spatial.size(); ++i)
+      pads[output->size() + 2 + i] = spatial[i] - (*output)[i + 2];
+    g = c.add("Pad", {g, c.ints(pads)});
+  }
+  c.set(0, c.add("Gather", {c.add("Reshape", {g, c.ints({-1})}), c.input(1)}));
+  return {};
 }
 
 template <Result<std::vector<ValueId>> (*expand)(GradientContext&, const std::vector<ValueId>&)>
@@ -123,7 +170,8 @@ void add_pooling_gradients(OpTable& table) {
   table.set_gradient("MaxPool", max_pool_rule);
   table.set_gradient("AveragePool", average_pool_rule);
   table.set_gradient("hone.AveragePoolGradient", average_pool_gradient_rule);
-  table.set_gradient("LpPool", lp_pool_rule);
+  table.set_gradient("LpPool", through_rule<norm_of_windows>);
+  table.set_gradient("MaxUnpool", max_unpool_rule);
   table.set_gradient("GlobalAveragePool", through_rule<mean_of_planes>);
   table.set_gradient("GlobalMaxPool", through_rule<largest_of_planes>);
   table.set_gradient("GlobalLpPool", through_rule<norm_of_planes>);

@@ -122,6 +122,27 @@ Status cumulative_sum_rule(GradientContext& c) {
   return {};
 }
 
+// Σ g·y from an element on, over the element. At the first zero of a line: over what y is without it. Behind that
+// nothing changes anything.
+Status cumulative_product_rule(GradientContext& c) {
+  const ValueId x = c.input(0), axis = c.input(1), g = c.gradient();
+  const ValueId zero = c.scalar(0, x), one = c.scalar(1, x);
+  const Attributes forward = c.attributes();
+  Attributes backward = forward, so_far;
+  const int64_t reverse = forward.integer("reverse", 0);
+  backward.set("reverse", int64_t{reverse == 0});
+  so_far.set("reverse", reverse);
+  const ValueId is_zero = c.add("Equal", {x, zero});
+  const ValueId zeros = c.add("CumSum", {c.cast(is_zero, c.type(x).dtype), axis}, so_far);
+  const ValueId first = c.add("And", {is_zero, c.add("Equal", {zeros, one})});
+  const auto flowing = [&](ValueId y) { return c.add("CumSum", {c.times(g, y), axis}, backward); };
+  const ValueId without = c.add("CumProd", {c.choose(first, one, x), axis}, forward);
+  const ValueId elsewhere = c.over(flowing(c.output(0)), c.choose(is_zero, one, x));
+  const ValueId at_zeros = c.choose(first, flowing(without), zero);
+  c.set(0, c.choose(c.add("Equal", {zeros, zero}), elsewhere, at_zeros));
+  return {};
+}
+
 // The elements taken get their gradients back.
 Status top_k_rule(GradientContext& c) {
   if (!c.gradient(0).valid()) return {};  // indices have none
@@ -169,6 +190,7 @@ void add_reduction_gradients(OpTable& table) {
   table.set_gradient("ReduceLogSumExp", reduce_log_sum_exp_rule);
   table.set_gradient("ReduceProd", reduce_prod_rule);
   table.set_gradient("CumSum", cumulative_sum_rule);
+  table.set_gradient("CumProd", cumulative_product_rule);
   table.set_gradient("TopK", top_k_rule);
   table.set_gradient("Softmax", softmax_rule);
   table.set_gradient("LogSoftmax", log_softmax_rule);

@@ -137,6 +137,36 @@ Status infer_conv_weight_gradient(InferContext& context) {
   return {};
 }
 
+// hone.DeformColumns: images, offsets and a mask give [batch, channels * taps, places].
+Status infer_deform_columns(InferContext& context) {
+  HONE_CHECK(expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_ASSIGN(WindowSpec spec, read_windows(context.attributes(), {}));
+  const auto rank = static_cast<int64_t>(spec.axes.size()) + 2;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (context.has_input(i)) HONE_CHECK(expect_rank(context, i, rank));
+  const TensorType& x = context.input(0);
+  Dim taps = 1;
+  for (const Window& window : spec.axes) taps = infer::product(taps, window.kernel);
+  Dims dims(3);
+  if (x.has_rank()) {
+    HONE_ASSIGN(const Dims places, infer::windows(std::move(spec), std::span(*x.dims).subspan(2)));
+    dims = {(*x.dims)[0], infer::product((*x.dims)[1], taps), infer::product(places, 0, places.size())};
+  }
+  context.set_output(0, tensor_type(x.dtype, std::move(dims)));
+  return {};
+}
+
+// Of these columns' gradient and the same inputs: the gradients of those.
+Status infer_deform_columns_gradient(InferContext& context) {
+  HONE_CHECK(expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
+  HONE_CHECK(expect_rank(context, 0, 3));
+  if (context.output_count() > 2 && !context.has_input(3))
+    return context.error("without a mask there is no third output");
+  for (std::size_t i = 0; i < context.output_count(); ++i) context.set_output(i, context.input(i + 1));
+  return {};
+}
+
 Status infer_conv_integer(InferContext& context) {
   HONE_CHECK(expect_dtype(context, 0, infer::is_byte, "i8 or u8"));
   HONE_CHECK(expect_dtype(context, 1, infer::is_byte, "i8 or u8"));
@@ -262,6 +292,13 @@ double deform_conv_flops(const CostContext& context) {
   return conv_flops_as(context, 1, 3) + samples * 9;
 }
 
+// A bilinear interpolation (4 multiply-adds) and the mask, for each sample.
+double deform_columns_flops(const CostContext& context) { return 9 * infer::elements(context.out(0)); }
+// Two of them, and one an axis.
+double deform_columns_gradient_flops(const CostContext& context) {
+  return 9 * infer::elements(context.in(0)) * static_cast<double>(context.in(1).rank());
+}
+
 std::vector<AttributeSpec> conv_attributes(std::initializer_list<AttributeSpec> more = {}) {
   using enum AttributeKind;
   std::vector<AttributeSpec> attributes{{"auto_pad", kString},   {"dilations", kInts}, {"group", kInt},
@@ -334,6 +371,30 @@ void add_convolution_ops(OpTable& table) {
              .infer = infer_conv,
              .flops = deform_conv_flops,
              .summary = "convolution whose taps are shifted by offsets and weighted by a mask"});
+  const std::vector<AttributeSpec> deformed{{"dilations", kInts},
+                                            {"kernel_shape", kInts, true},
+                                            {"offset_group", kInt},
+                                            {"pads", kInts},
+                                            {"strides", kInts}};
+  table.add({.name = "hone.DeformColumns",
+             .op_class = OpClass::kOther,
+             .min_inputs = 2,
+             .max_inputs = 3,
+             .attributes = deformed,
+             .infer = infer_deform_columns,
+             .flops = deform_columns_flops,
+             .summary = "what DeformConv multiplies by its weight: the samples of each window as a column"});
+  table.add({.name = "hone.DeformColumnsGradient",
+             .op_class = OpClass::kOther,
+             .min_inputs = 3,
+             .max_inputs = 4,
+             .min_outputs = 1,
+             .max_outputs = 3,
+             .attributes = deformed,
+             .infer = infer_deform_columns_gradient,
+             .flops = deform_columns_gradient_flops,
+             .summary =
+                 "the gradients of hone.DeformColumns' images, offsets and mask, of its output's and these"});
   table.add({.name = "CausalConvWithState",
              .op_class = OpClass::kConvolution,
              .min_inputs = 2,

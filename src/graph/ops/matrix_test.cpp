@@ -86,6 +86,37 @@ TEST(VisionTypes, SamplersFollowTheGrid) {
   EXPECT_EQ(first_type("NonMaxSuppression", {f32({1, 6, 4}), f32({1, 1, 6})}), "i64[?,3]");
 }
 
+TEST(VisionTypes, GradientsOfSamplersHaveTheTypeOfWhatTheyAreOf) {
+  const TestInput g = f32({kBatch, 3, 5, 6}), grid = f32({kBatch, 5, 6, 2});
+  EXPECT_EQ(first_type("hone.GridSampleGradient", {g, int_constant({4, 3, 8, 9}), grid}), "f32[4,3,8,9]");
+  EXPECT_TRUE(first_type("hone.GridSampleGradient", {g, int_constant({4, 3, 8}), grid}).starts_with("error"));
+  EXPECT_EQ(first_type("hone.GridSampleGridGradient", {g, f32({kBatch, 3, 8, 9}), grid}), "f32[N,5,6,2]");
+  EXPECT_TRUE(first_type("hone.GridSampleGridGradient", {g, f32({kBatch, 3, 8}), grid}).starts_with("error"));
+  EXPECT_EQ(
+      cost_of("hone.GridSampleGridGradient", {f32({1, 3, 5, 6}), f32({1, 3, 8, 9}), f32({1, 5, 6, 2})}).flops,
+      2.0 * 4 * (3 * 30 + 2 * 30));
+  const TestInput bins = f32({7, 3, 2, 2}), boxes = f32({7, 4}), images = tensor_type(DType::kI64, Dims{7});
+  const Attributes largest{{"mode", std::string("max")}};
+  EXPECT_EQ(first_type("hone.RoiAlignGradient", {bins, int_constant({2, 3, 8, 9}), boxes, images}),
+            "f32[2,3,8,9]");
+  EXPECT_TRUE(first_type("hone.RoiAlignGradient", {bins, int_constant({2, 3, 8, 9}), boxes, images}, largest)
+                  .starts_with("error"));  // which was the largest the images say
+  EXPECT_EQ(first_type("hone.RoiAlignGradient",
+                       {bins, int_constant({2, 3, 8, 9}), boxes, images, f32({2, 3, 8, 9})}, largest),
+            "f32[2,3,8,9]");
+}
+
+TEST(VisionTypes, ColumnsOfADeformedConvolution) {
+  const Attributes window{{"kernel_shape", Ints{3, 2}}, {"pads", Ints{1, 0, 1, 1}}};
+  const TestInput x = f32({kBatch, 4, 8, 9}), offset = f32({kBatch, 12, 8, 9}), mask = f32({kBatch, 6, 8, 9});
+  EXPECT_EQ(first_type("hone.DeformColumns", {x, offset, mask}, window), "f32[N,24,72]");
+  EXPECT_TRUE(first_type("hone.DeformColumns", {f32({kBatch, 4, 8}), offset}, window).starts_with("error"));
+  const TestInput g = f32({kBatch, 24, 72});
+  EXPECT_EQ(*infer_text("hone.DeformColumnsGradient", {g, x, offset, mask}, window, 3),
+            (std::vector<std::string>{"f32[N,4,8,9]", "f32[N,12,8,9]", "f32[N,6,8,9]"}));
+  EXPECT_FALSE(infer_text("hone.DeformColumnsGradient", {g, x, offset}, window, 3).ok());
+}
+
 TEST(VisionTypes, BoundedSuppressionKnowsHowManyRowsThereCanBe) {
   const auto rows = [](TestInput most) {
     return infer_text("hone.NonMaxSuppression", {f32({2, 6, 4}), f32({2, 5, 6}), std::move(most)}, {}, 2)

@@ -95,12 +95,61 @@ Status infer_grid_sample(InferContext& context) {
   return {};
 }
 
-// 2ⁿ (linear) or 4ⁿ (cubic) multiply-adds an output element.
-double grid_sample_flops(const CostContext& context) {
+// The gradient of GridSample's output, the shape of its images, and the grid.
+Status infer_grid_sample_gradient(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_dtype(context, 2, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_rank_at_least(context, 0, 3));
+  const TensorType& g = context.input(0);
+  TensorType output = g;
+  const auto shape = context.ints(1);
+  if (g.has_rank()) {
+    HONE_CHECK(infer::expect_rank(context, 2, g.rank()));
+    for (std::size_t i = 2; i < output.dims->size(); ++i) (*output.dims)[i] = Dim();
+  }
+  if (shape) {
+    if (g.has_rank() && static_cast<int64_t>(shape->size()) != g.rank())
+      return context.error(
+          fmt::format("a gradient {} does not fit images of {}", g.text(), shape_text(*shape)));
+    output.dims = to_dims(*shape);
+  }
+  context.set_output(0, std::move(output));
+  return {};
+}
+
+// The gradient of GridSample's output, its images and the grid.
+Status infer_grid_sample_grid_gradient(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_dtype(context, 2, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_same_dtype(context, 0, 1));
+  HONE_CHECK(infer::expect_rank_at_least(context, 0, 3));
+  if (context.input(0).has_rank())
+    for (const std::size_t i : {1, 2}) HONE_CHECK(infer::expect_rank(context, i, context.input(0).rank()));
+  context.set_output(0, context.input(2));
+  return {};
+}
+
+// Pixels that a point reads.
+double grid_sample_taps(const CostContext& context) {
   const std::string mode = context.node.attributes.text("mode", "linear");
   const auto axes = static_cast<double>(context.in(0).rank() - 2);
-  if (mode == "nearest") return 0;
-  return 2 * std::pow(mode == "cubic" ? 4 : 2, axes) * infer::elements(context.out(0));
+  return mode == "nearest" ? 1 : std::pow(mode == "cubic" ? 4 : 2, axes);
+}
+
+// A multiply-add a tap, of each element of the output's gradient.
+double grid_sample_gradient_flops(const CostContext& context) {
+  return 2 * grid_sample_taps(context) * infer::elements(context.in(0));
+}
+
+// The same, and one an axis for each tap of a point.
+double grid_sample_grid_gradient_flops(const CostContext& context) {
+  return 2 * grid_sample_taps(context) * (infer::elements(context.in(0)) + infer::elements(context.out(0)));
+}
+
+// 2ⁿ (linear) or 4ⁿ (cubic) multiply-adds an output element.
+double grid_sample_flops(const CostContext& context) {
+  const double taps = grid_sample_taps(context);
+  return taps == 1 ? 0 : 2 * taps * infer::elements(context.out(0));
 }
 
 Status infer_affine_grid(InferContext& context) {
@@ -150,6 +199,31 @@ double roi_align_flops(const CostContext& context) {
   const auto ratio = static_cast<double>(context.node.attributes.integer("sampling_ratio", 0));
   const double samples = ratio > 0 ? ratio * ratio : 4;
   return infer::elements(context.out(0)) * samples * 9;
+}
+
+// The gradient of RoiAlign's output, the shape of its images, regions and their images; the images where the largest counts.
+Status infer_roi_align_gradient(InferContext& context) {
+  HONE_CHECK(infer::expect_dtype(context, 0, infer::is_general_float, "a floating-point type"));
+  HONE_CHECK(infer::expect_rank(context, 0, 4));
+  HONE_CHECK(infer::expect_rank(context, 2, 2));
+  const bool maximum = context.attributes().text("mode", "avg") == "max";
+  if (maximum != context.has_input(4))
+    return context.error("the images are an input where mode is max, and only there");
+  if (maximum) HONE_CHECK(infer::expect_same_dtype(context, 0, 4));
+  const TensorType& g = context.input(0);
+  const auto shape = context.ints(1);
+  if (shape && shape->size() != 4)
+    return context.error(fmt::format("the images have the shape {}, must have 4 axes", shape_text(*shape)));
+  Dims dims = shape ? to_dims(*shape) : Dims(4);
+  if (!shape && g.has_rank()) dims[1] = (*g.dims)[1];
+  if (maximum && context.input(4).has_rank()) dims = *context.input(4).dims;
+  context.set_output(0, tensor_type(g.dtype, std::move(dims)));
+  return {};
+}
+
+double roi_align_gradient_flops(const CostContext& context) {
+  const auto ratio = static_cast<double>(context.node.attributes.integer("sampling_ratio", 0));
+  return infer::elements(context.in(0)) * (ratio > 0 ? ratio * ratio : 4) * 8;  // a multiply-add a neighbour
 }
 
 Status infer_non_max_suppression(InferContext& context) {
@@ -214,6 +288,23 @@ void add_vision_ops(OpTable& table) {
              .infer = infer_grid_sample,
              .flops = grid_sample_flops,
              .summary = "images read at the points of a grid"});
+  table.add(
+      {.name = "hone.GridSampleGradient",
+       .op_class = OpClass::kOther,
+       .min_inputs = 3,
+       .max_inputs = 3,
+       .attributes = {{"align_corners", kInt}, {"mode", kString}, {"padding_mode", kString}},
+       .infer = infer_grid_sample_gradient,
+       .flops = grid_sample_gradient_flops,
+       .summary = "the gradient of GridSample's images, of its output's, those images' shape and the grid"});
+  table.add({.name = "hone.GridSampleGridGradient",
+             .op_class = OpClass::kOther,
+             .min_inputs = 3,
+             .max_inputs = 3,
+             .attributes = {{"align_corners", kInt}, {"mode", kString}, {"padding_mode", kString}},
+             .infer = infer_grid_sample_grid_gradient,
+             .flops = grid_sample_grid_gradient_flops,
+             .summary = "the gradient of GridSample's grid, of its output's, the images and the grid"});
   table.add({.name = "AffineGrid",
              .op_class = OpClass::kOther,
              .min_inputs = 2,
@@ -235,6 +326,21 @@ void add_vision_ops(OpTable& table) {
              .infer = infer_roi_align,
              .flops = roi_align_flops,
              .summary = "bins of regions of interest, sampled between pixels"});
+  table.add({.name = "hone.RoiAlignGradient",
+             .op_class = OpClass::kPooling,
+             .min_inputs = 4,
+             .max_inputs = 5,
+             .attributes = {{"coordinate_transformation_mode", kString},
+                            {"mode", kString},
+                            {"output_height", kInt},
+                            {"output_width", kInt},
+                            {"sampling_ratio", kInt},
+                            {"spatial_scale", kFloat}},
+             .infer = infer_roi_align_gradient,
+             .flops = roi_align_gradient_flops,
+             .summary =
+                 "the gradient of RoiAlign's images, of its output's, those images' shape, the regions and "
+                 "their images' numbers; and of those images for the largest"});
   table.add({.name = "NonMaxSuppression",
              .op_class = OpClass::kOther,
              .min_inputs = 2,

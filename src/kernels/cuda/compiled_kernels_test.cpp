@@ -474,6 +474,13 @@ void add_samplings(std::vector<NamedSource>& sources) {
                           .mode = mode,
                           .padding = padding};
     sources.push_back({"grid_sample", generate_grid_sample(program)->source.text, {kGridSampleEntry}});
+    if (mode != kNearest)
+      sources.push_back(
+          {"grid_gradient", generate_grid_gradient(program)->source.text, {kGridGradientEntry}});
+    sources.push_back({"image_gradient",
+                       generate_image_gradient(program)->source.text,
+                       {kImageZeroEntry, kImageKeysEntry, kSortTilesEntry, kSortStepEntry, kMergeTilesEntry,
+                        kImagePiecesEntry, kImageJoinEntry}});
   }
   for (const int64_t ratio : {0, 2}) {
     const RoiAlignProgram program{.dtype = ratio == 0 ? DType::kF32 : DType::kF16,

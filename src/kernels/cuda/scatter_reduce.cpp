@@ -12,15 +12,10 @@
 namespace hone::kernels::gpu {
 namespace {
 
-constexpr int64_t kMostSortedInTile = 2048;  // keys: 16 KiB of shared memory
-constexpr int64_t kMostSorted = int64_t{1} << 24;
 constexpr int64_t kPieceOfPlace = 64;  // updates that one thread adds up
 
 // Place and number of an update in one word, so that no two are equal: their order is the same however they are sorted.
-constexpr std::string_view kSortKernels = R"cuda(
-typedef unsigned long long HoneKey;
-constexpr HoneKey kNoKey = ~0ull;
-
+constexpr std::string_view kKeysKernel = R"cuda(
 extern "C" __global__ void __launch_bounds__(256, 1) hone_keys(const HoneIndex* indices, HoneKey* keys,
     unsigned long long* fault, unsigned long long word) {
   const hone_i64 item = hone_thread();
@@ -32,53 +27,6 @@ extern "C" __global__ void __launch_bounds__(256, 1) hone_keys(const HoneIndex* 
     else hone_tell(fault, word);
   }
   keys[item] = key;
-}
-
-// Batcher's bitonic network. Keys whose number lacks the bit `run` rise, the others fall.
-HONE_FUNCTION void hone_exchange(HoneKey& low, HoneKey& high, bool rises) {
-  if ((low > high) == rises) {
-    const HoneKey other = low;
-    low = high;
-    high = other;
-  }
-}
-HONE_FUNCTION void hone_merge_in_tile(HoneKey* tile, int from, hone_i64 begin, hone_i64 run) {
-  for (int distance = from; distance > 0; distance /= 2) {
-    __syncthreads();
-    const int at = (int)threadIdx.x / distance * 2 * distance + (int)threadIdx.x % distance;
-    hone_exchange(tile[at], tile[at + distance], ((begin + at) & run) == 0);
-  }
-}
-extern "C" __global__ void __launch_bounds__(kTile / 2, 1) hone_sort_tiles(HoneKey* keys) {
-  __shared__ HoneKey tile[kTile];
-  const hone_i64 begin = (hone_i64)blockIdx.x * kTile;
-  const int t = (int)threadIdx.x;
-  tile[t] = keys[begin + t];
-  tile[t + kTile / 2] = keys[begin + t + kTile / 2];
-  for (int run = 2; run <= kTile; run *= 2) hone_merge_in_tile(tile, run / 2, begin, run);
-  __syncthreads();
-  keys[begin + t] = tile[t];
-  keys[begin + t + kTile / 2] = tile[t + kTile / 2];
-}
-extern "C" __global__ void __launch_bounds__(256, 1) hone_sort_step(HoneKey* keys, hone_i64 distance, hone_i64 run) {
-  const hone_i64 pair = hone_thread();
-  if (pair >= kSorted / 2) return;
-  const hone_i64 at = pair / distance * 2 * distance + pair % distance;
-  HoneKey low = keys[at], high = keys[at + distance];
-  hone_exchange(low, high, (at & run) == 0);
-  keys[at] = low;
-  keys[at + distance] = high;
-}
-extern "C" __global__ void __launch_bounds__(kTile / 2, 1) hone_merge_tiles(HoneKey* keys, hone_i64 run) {
-  __shared__ HoneKey tile[kTile];
-  const hone_i64 begin = (hone_i64)blockIdx.x * kTile;
-  const int t = (int)threadIdx.x;
-  tile[t] = keys[begin + t];
-  tile[t + kTile / 2] = keys[begin + t + kTile / 2];
-  hone_merge_in_tile(tile, kTile / 2, begin, run);
-  __syncthreads();
-  keys[begin + t] = tile[t];
-  keys[begin + t + kTile / 2] = tile[t + kTile / 2];
 }
 )cuda";
 
@@ -164,30 +112,27 @@ Result<ScatterReduceKernels> generate_scatter_reduce(const GatherForm& form, DTy
   constexpr int64_t kMostPieceRows = 65535;  // of a grid's y
   const int64_t slice = plan.run / static_cast<int64_t>(dtype_size(dtype));
   ScatterReduceKernels kernels;
-  kernels.sorted =
-      std::max<int64_t>(64, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(plan.items))));
-  kernels.tile = std::min(kernels.sorted, kMostSortedInTile);
+  HONE_ASSIGN(kernels.sort, plan_key_sort(plan.items));
   kernels.piece_threads_x =
       static_cast<int>(std::min<uint64_t>(32, std::bit_ceil(static_cast<uint64_t>(slice))));
   kernels.piece_threads_y = kGatherBlock / kernels.piece_threads_x;
   kernels.piece_blocks_x = (plan.items + kernels.piece_threads_y - 1) / kernels.piece_threads_y;
   kernels.piece_blocks_y = (slice + kernels.piece_threads_x - 1) / kernels.piece_threads_x;
-  if (kernels.sorted > kMostSorted || plan.places >= kMostPlaces || kernels.piece_blocks_y > kMostPieceRows)
+  if (plan.places >= kMostPlaces || kernels.piece_blocks_y > kMostPieceRows)
     return unsupported("a scatter of so many updates");
   kernels.partial_bytes = static_cast<std::size_t>((plan.items + kPieceOfPlace - 1) / kPieceOfPlace * slice) *
                           (sum == "float" ? 4 : 8);
-  kernels.key_blocks = gather_blocks(kernels.sorted);
-  kernels.step_blocks = gather_blocks(kernels.sorted / 2);
+  kernels.key_blocks = gather_blocks(kernels.sort.sorted);
   kernels.zero_blocks = gather_blocks(plan.places * slice);
   std::string text = gather_prelude(plan, units_of(plan));
   text += kWideForms;
   text += fmt::format(
       "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneSum;\n"
       "HONE_FUNCTION HoneSum hone_combined(HoneSum a, HoneSum b) {{ return {}; }}\n"
-      "constexpr hone_i64 kSorted = {}, kSlice = {}, kPiece = {};\nconstexpr int kTile = {};\n",
-      number->memory, number->form, sum, combination(reduction), kernels.sorted, slice, kPieceOfPlace,
-      kernels.tile);
-  text += kSortKernels;
+      "constexpr hone_i64 kSlice = {}, kPiece = {};\n",
+      number->memory, number->form, sum, combination(reduction), slice, kPieceOfPlace);
+  text += key_sort_text(kernels.sort);
+  text += kKeysKernel;
   text += kCombineKernels;
   kernels.source = {.name = "scatter_reduce.cu", .text = std::move(text), .options = {"--fmad=false"}};
   return kernels;

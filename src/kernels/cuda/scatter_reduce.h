@@ -10,27 +10,23 @@
 #include "core/dtype.h"
 #include "core/result.h"
 #include "kernels/cuda/gather.h"
+#include "kernels/cuda/key_sort.h"
 
 namespace hone::kernels::gpu {
 
 inline constexpr const char* kScatterKeysEntry = "hone_keys";  // indices, keys, fault word's address, word
-inline constexpr const char* kSortTilesEntry = "hone_sort_tiles";    // keys
-inline constexpr const char* kSortStepEntry = "hone_sort_step";      // keys, distance, run (int64_t)
-inline constexpr const char* kMergeTilesEntry = "hone_merge_tiles";  // keys, run (int64_t)
 inline constexpr const char* kCombinePiecesEntry =
     "hone_combine_pieces";                                           // updates, keys, result, partial results
 inline constexpr const char* kJoinPiecesEntry = "hone_join_pieces";  // keys, partial results, result
 inline constexpr const char* kZeroEntry = "hone_zero";               // result
 
-// All of one source, launched in this order behind a copy of the data or hone_zero: keys; tiles; for each run = 2·tile,
-// 4·tile, … up to `sorted` the steps of distance run/2, …, tile and then the merge; pieces; join.
+// All of one source, launched in this order behind a copy of the data or hone_zero: keys; their sort; pieces; join.
 struct ScatterReduceKernels {
   cuda::KernelSource source;
-  int64_t sorted = 0;  // keys of 8 bytes: a power of two
-  int64_t tile = 0;    // keys that one block of tile / 2 threads sorts
+  KeySort sort;
   std::size_t partial_bytes = 0;
-  int64_t key_blocks = 0, step_blocks = 0, zero_blocks = 0;  // of kGatherBlock threads
-  int64_t piece_blocks_x = 0, piece_blocks_y = 0;            // of piece_threads_x × piece_threads_y threads
+  int64_t key_blocks = 0, zero_blocks = 0;         // of kGatherBlock threads
+  int64_t piece_blocks_x = 0, piece_blocks_y = 0;  // of piece_threads_x × piece_threads_y threads
   int piece_threads_x = 0, piece_threads_y = 0;
 };
 

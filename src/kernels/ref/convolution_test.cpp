@@ -107,6 +107,28 @@ TEST(RefDeformConv, WithoutOffsetsIsAConvolution) {
   expect_values(y, 0, shape, (*plain)[0].to_doubles(), 1e-5);
 }
 
+TEST(RefDeformConv, EachPlaceHasAnOffsetOfItsOwn) {
+  const Tensor line = floats({1, 1, 3}, {1, 2, 4}), one = floats({1, 1, 1}, {1});
+  expect_values(run("DeformConv", {line, one, floats({1, 1, 3}, {1, 0.5, -2})}), 0, {1, 1, 3}, {2, 3, 1});
+}
+
+// [weight rows] times the columns of samples is the convolution.
+TEST(RefDeformConv, MultipliesItsColumns) {
+  const Tensor x = noise({2, 3, 4, 5}, 6), w = noise({2, 3, 2, 2}, 7), offset = noise({2, 8, 3, 4}, 8),
+               mask = noise({2, 4, 3, 4}, 9);
+  const auto wanted = run("DeformConv", {x, w, offset, {}, mask});
+  ASSERT_TRUE(wanted.ok());
+  const Attributes window{{"kernel_shape", Ints{2, 2}}};
+  const auto columns = run("hone.DeformColumns", {x, offset, mask}, window);
+  ASSERT_TRUE(columns.ok()) << columns.error().message;
+  const auto y = run("MatMul", {w.reshaped({2, 12}), (*columns)[0]});
+  expect_values(y, 0, {2, 2, 12}, (*wanted)[0].to_doubles(), 1e-5);
+  EXPECT_TRUE(fails("hone.DeformColumns", {x, noise({2, 8, 3, 3}, 8)}, window));
+  EXPECT_TRUE(fails("hone.DeformColumns", {x, offset, noise({2, 8, 3, 4}, 9)}, window));
+  EXPECT_TRUE(fails("hone.DeformColumnsGradient", {noise({2, 12, 11}, 3), x, offset, mask}, window));
+  EXPECT_FALSE(run("hone.DeformColumnsGradient", {noise({2, 12, 12}, 3), x, offset}, window, 3).ok());
+}
+
 TEST(RefCol2Im, OverlappingWindowsAddUp) {
   const auto y = run("Col2Im", {floats({1, 2, 2}, {1, 2, 3, 4}), Tensor::i64({1}, std::vector<int64_t>{3}),
                                 Tensor::i64({1}, std::vector<int64_t>{2})});

@@ -1,4 +1,4 @@
-// What object detectors need: RoiAlign (He et al. 2017) and NonMaxSuppression.
+// What object detectors need: RoiAlign (He et al. 2017) with its gradient, and NonMaxSuppression.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -39,12 +39,13 @@ struct RoiShape {
   bool maximum;
 };
 
-Result<RoiShape> plan_roi_align(const RefCall& call) {
-  const Tensor& x = call.inputs[0];
-  HONE_CHECK(expect_rank(x, 4, "X"));
-  HONE_CHECK(expect_rank(call.inputs[1], 2, "rois"));
-  HONE_CHECK(expect_shape(call.inputs[1], {call.inputs[1].shape()[0], 4}, "rois"));
-  HONE_CHECK(expect_shape(call.inputs[2], {call.inputs[1].shape()[0]}, "batch_indices"));
+// `x`: the shape of the images; the regions and their images are inputs `rois` and `rois` + 1.
+Result<RoiShape> plan_roi_align(const RefCall& call, const Shape& x, std::size_t rois) {
+  if (x.size() != 4) return invalid(fmt::format("X has the shape {}, must have rank 4", shape_text(x)));
+  HONE_CHECK(expect_rank(call.inputs[rois], 2, "rois"));
+  const int64_t regions = call.inputs[rois].shape()[0];
+  HONE_CHECK(expect_shape(call.inputs[rois], {regions, 4}, "rois"));
+  HONE_CHECK(expect_shape(call.inputs[rois + 1], {regions}, "batch_indices"));
   const std::string mode = call.attributes.text("mode", "avg");
   const std::string coordinates = call.attributes.text("coordinate_transformation_mode", "half_pixel");
   if (mode != "avg" && mode != "max")
@@ -52,9 +53,9 @@ Result<RoiShape> plan_roi_align(const RefCall& call) {
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel") {
     return unsupported(fmt::format("coordinate_transformation_mode '{}' is not known", coordinates));
   }
-  RoiShape plan{x.shape()[1],
-                x.shape()[2],
-                x.shape()[3],
+  RoiShape plan{x[1],
+                x[2],
+                x[3],
                 call.attributes.integer("output_height", 1),
                 call.attributes.integer("output_width", 1),
                 call.attributes.integer("sampling_ratio", 0),
@@ -64,8 +65,8 @@ Result<RoiShape> plan_roi_align(const RefCall& call) {
   if (plan.out_height < 1 || plan.out_width < 1 || plan.height < 1 || plan.width < 1) {
     return invalid("the image and the output need at least one element");
   }
-  for (int64_t image : call.inputs[2].to_ints()) {
-    if (image < 0 || image >= x.shape()[0]) {
+  for (int64_t image : call.inputs[rois + 1].to_ints()) {
+    if (image < 0 || image >= x[0]) {
       return invalid(fmt::format("a region is in image {}, which does not exist", image));
     }
   }
@@ -121,8 +122,8 @@ double pool_bin(std::span<const Bilinear> samples, const double* image, bool max
 }
 
 Result<std::vector<Tensor>> roi_align(const RefCall& call) {
-  HONE_ASSIGN(const RoiShape plan, plan_roi_align(call));
   const Tensor& x = call.inputs[0];
+  HONE_ASSIGN(const RoiShape plan, plan_roi_align(call, x.shape(), 1));
   const Wide images = widen(x), boxes = widen(call.inputs[1]);
   const std::vector<int64_t> batch = call.inputs[2].to_ints();
   const Shape output{call.inputs[1].shape()[0], plan.channels, plan.out_height, plan.out_width};
@@ -139,6 +140,55 @@ Result<std::vector<Tensor>> roi_align(const RefCall& call) {
     }
   }
   return one(rounded(x.dtype(), output, std::move(y)));
+}
+
+// Adds what the gradient `g` of a bin gives to the pixels: to each what it counted; where the largest was taken, to
+// that alone, the first of equals.
+void unpool_bin(std::span<const Bilinear> samples, double g, const double* image, bool maximum, double* dx) {
+  if (!maximum) {
+    const double share = samples.empty() ? 0 : g / static_cast<double>(samples.size());
+    for (const Bilinear& s : samples)
+      for (int k = 0; k < 4; ++k) dx[s.at[k]] += s.weight[k] * share;
+    return;
+  }
+  const Bilinear* taken = nullptr;
+  int corner = 0;
+  for (const Bilinear& s : samples)
+    for (int k = 0; k < 4; ++k)
+      if (taken == nullptr ||
+          taken->weight[corner] * image[taken->at[corner]] < s.weight[k] * image[s.at[k]]) {
+        taken = &s;
+        corner = k;
+      }
+  if (taken != nullptr) dx[taken->at[corner]] += taken->weight[corner] * g;
+}
+
+Result<std::vector<Tensor>> roi_align_gradient(const RefCall& call) {
+  const Shape x = call.inputs[1].to_ints();
+  const Tensor& g = call.inputs[0];
+  HONE_CHECK(make_tensor(call, g.dtype(), x));
+  HONE_ASSIGN(const RoiShape plan, plan_roi_align(call, x, 2));
+  const Shape output{call.inputs[2].shape()[0], plan.channels, plan.out_height, plan.out_width};
+  HONE_CHECK(expect_shape(g, output, "the gradient"));
+  if (plan.maximum && !call.has(4)) return bad_call(call, "mode max needs X");
+  if (plan.maximum) HONE_CHECK(expect_shape(call.inputs[4], x, "X"));
+  const Wide flowing = widen(g), boxes = widen(call.inputs[2]);
+  const Wide images = plan.maximum ? widen(call.inputs[4]) : Wide{};
+  const std::vector<int64_t> batch = call.inputs[3].to_ints();
+  Wide dx(static_cast<std::size_t>(element_count(x)), 0);
+  const auto bins = static_cast<std::size_t>(plan.out_height * plan.out_width);
+  const double* next = flowing.data();
+  for (std::size_t r = 0; r < batch.size(); ++r) {
+    std::size_t per_bin = 0;
+    HONE_ASSIGN(const std::vector<Bilinear> samples, region_samples(plan, boxes.data() + 4 * r, per_bin));
+    for (int64_t c = 0; c < plan.channels; ++c) {
+      const int64_t plane = (batch[r] * plan.channels + c) * plan.height * plan.width;
+      for (std::size_t bin = 0; bin < bins; ++bin)
+        unpool_bin(std::span(samples).subspan(bin * per_bin, per_bin), *next++,
+                   plan.maximum ? images.data() + plane : nullptr, plan.maximum, dx.data() + plane);
+    }
+  }
+  return one(rounded(g.dtype(), x, std::move(dx)));
 }
 
 struct Box {
@@ -247,6 +297,7 @@ Result<std::vector<Tensor>> first_rows(const RefCall& call) {
 
 void add_detection_kernels(RefTable& table) {
   table.add("RoiAlign", roi_align);
+  table.add("hone.RoiAlignGradient", roi_align_gradient);
   table.add("NonMaxSuppression", non_max_suppression);
   table.add("hone.NonMaxSuppression", bounded_suppression);
   table.add("hone.FirstRows", first_rows);

@@ -43,4 +43,14 @@ inline void cubic_weights(double part, double a, double weights[4]) {
   weights[3] = far(2 - part);
 }
 
+// The derivatives of those weights by `part`.
+inline void cubic_slopes(double part, double a, double slopes[4]) {
+  const auto near = [a](double x) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; };
+  const auto far = [a](double x) { return (3 * a * x - 10 * a) * x + 8 * a; };
+  slopes[0] = far(part + 1);
+  slopes[1] = near(part);
+  slopes[2] = -near(1 - part);
+  slopes[3] = -far(2 - part);
+}
+
 }  // namespace hone::kernels::ref

@@ -12,6 +12,7 @@ void add_einsum_kernels(RefTable&);        // of matrix
 void add_attention_kernels(RefTable&);     // of matrix: rotary embedding, linear attention too
 void add_pooling_kernels(RefTable&);       // of convolution
 void add_deform_conv_kernels(RefTable&);   // of convolution: Col2Im too
+void add_grid_sample_kernels(RefTable&);   // of vision
 void add_resize_kernels(RefTable&);        // of vision
 void add_detection_kernels(RefTable&);     // of vision: regions of interest, NonMaxSuppression
 

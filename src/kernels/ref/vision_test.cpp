@@ -56,6 +56,44 @@ TEST(RefGridSample, PadsOutsideAsTold) {
   EXPECT_TRUE(run("GridSample", {kSquare, floats({1, 1, 1, 2}, {NAN, INFINITY})}).ok());
 }
 
+// Half between all four pixels: each gets a quarter. Outside nothing is read, so nothing goes back.
+TEST(RefGridSample, GivesBackWhatItRead) {
+  const Tensor shape = ints({4}, {1, 1, 2, 2}), g = floats({1, 1, 1, 2}, {4, 8});
+  const Tensor grid = floats({1, 1, 2, 2}, {0, 0, -3, -3});
+  expect_values(run("hone.GridSampleGradient", {g, shape, grid}), 0, {1, 1, 2, 2}, {1, 1, 1, 1});
+  // To the right are the second column's numbers, downwards the second row's; a pixel is one unit of the grid.
+  expect_values(run("hone.GridSampleGridGradient", {g, kSquare, grid}), 0, {1, 1, 2, 2}, {4, 8, 0, 0});
+  const Tensor lost = floats({1, 1, 2, 2}, {NAN, INFINITY, 1e30, -1e30});
+  for (const char* padding : {"zeros", "border", "reflection"}) {
+    const auto moved =
+        run("hone.GridSampleGridGradient", {g, kSquare, lost}, {{"padding_mode", std::string(padding)}});
+    expect_values(moved, 0, {1, 1, 2, 2}, {0, 0, 0, 0});
+    EXPECT_TRUE(
+        run("hone.GridSampleGradient", {g, shape, lost}, {{"padding_mode", std::string(padding)}}).ok());
+  }
+}
+
+TEST(RefGridSample, RefusesGradientsOfAnotherShape) {
+  const Tensor shape = ints({4}, {1, 1, 2, 2}), grid = floats({1, 1, 2, 2}, {0, 0, -3, -3});
+  const Tensor g = floats({1, 1, 2, 1}, {4, 8});
+  EXPECT_TRUE(fails("hone.GridSampleGradient", {g, shape, grid}));
+  EXPECT_TRUE(fails("hone.GridSampleGridGradient", {g, kSquare, grid}));
+  EXPECT_TRUE(fails("hone.GridSampleGradient", {g, ints({4}, {1, 1, -2, 2}), grid}));
+  EXPECT_TRUE(fails("hone.GridSampleGradient", {g, ints({3}, {1, 1, 2}), grid}));
+  EXPECT_TRUE(fails("hone.GridSampleGradient", {g, ints({4}, {1, 1, 0, 2}), grid}));
+}
+
+TEST(RefRoiAlign, RefusesGradientsThatDoNotFit) {
+  const Tensor shape = ints({4}, {1, 1, 2, 2}), boxes = floats({1, 4}, {0, 0, 2, 2}),
+               g = floats({1, 1, 1, 1}, {1});
+  expect_values(run("hone.RoiAlignGradient", {g, shape, boxes, ints({1}, {0})}), 0, {1, 1, 2, 2},
+                {0.25, 0.25, 0.25, 0.25}, 1e-6);
+  EXPECT_TRUE(fails("hone.RoiAlignGradient", {g, shape, boxes, ints({1}, {1})}));  // no such image
+  EXPECT_TRUE(fails("hone.RoiAlignGradient", {floats({1, 1, 2, 1}, {1, 1}), shape, boxes, ints({1}, {0})}));
+  EXPECT_TRUE(
+      fails("hone.RoiAlignGradient", {g, shape, boxes, ints({1}, {0})}, {{"mode", std::string("max")}}));
+}
+
 TEST(RefAffineGrid, IdentityCoversTheImage) {
   const Tensor theta = floats({1, 2, 3}, {1, 0, 0, 0, 1, 0}),
                size = Tensor::i64({4}, std::vector<int64_t>{1, 1, 1, 2});

@@ -6,6 +6,7 @@
 #include "kernels/cuda/scatter_reduce.h"
 #include "kernels/cuda/strided_copy.h"
 #include "runtime/cuda/gpu_launches.h"
+#include "runtime/cuda/launch_key_sort.h"
 #include "runtime/lower/gather_of_node.h"
 
 namespace hone::runtime::cuda_kernels {
@@ -48,13 +49,10 @@ bool begin_results(const LowerContext& context, const gpu::ScatterReduceKernels&
 }
 
 constexpr GpuParameter kScatterKeys{GpuParameter::Kind::kScratch, 0};
-GpuParameter integer_parameter(int64_t number) { return {GpuParameter::Kind::kInteger, number}; }
 
 bool sort_updates(const gpu::ScatterReduceKernels& kernels, GpuLaunches& launches) {
   const auto keys = line_of_blocks(kernels.key_blocks, gpu::kGatherBlock);
-  const auto tiles = line_of_blocks(kernels.sorted / kernels.tile, static_cast<int>(kernels.tile / 2));
-  const auto steps = line_of_blocks(kernels.step_blocks, gpu::kGatherBlock);
-  if (!keys || !tiles || !steps) return false;
+  if (!keys) return false;
   launches.launches.push_back({kernels.source,
                                gpu::kScatterKeysEntry,
                                *keys,
@@ -62,17 +60,7 @@ bool sort_updates(const gpu::ScatterReduceKernels& kernels, GpuLaunches& launche
                                 kScatterKeys,
                                 {GpuParameter::Kind::kFault, 0},
                                 {GpuParameter::Kind::kFaultWord, 1}}});
-  launches.launches.push_back({kernels.source, gpu::kSortTilesEntry, *tiles, {kScatterKeys}});
-  for (int64_t run = 2 * kernels.tile; run <= kernels.sorted; run *= 2) {
-    for (int64_t distance = run / 2; distance >= kernels.tile; distance /= 2)
-      launches.launches.push_back({kernels.source,
-                                   gpu::kSortStepEntry,
-                                   *steps,
-                                   {kScatterKeys, integer_parameter(distance), integer_parameter(run)}});
-    launches.launches.push_back(
-        {kernels.source, gpu::kMergeTilesEntry, *tiles, {kScatterKeys, integer_parameter(run)}});
-  }
-  return true;
+  return launch_key_sort(kernels.source, kernels.sort, kScatterKeys, launches);
 }
 
 bool combine_updates(const gpu::ScatterReduceKernels& kernels, GpuLaunches& launches) {
@@ -80,7 +68,7 @@ bool combine_updates(const gpu::ScatterReduceKernels& kernels, GpuLaunches& laun
   if (!shape) return false;
   shape->grid[1] = static_cast<unsigned>(kernels.piece_blocks_y);
   shape->block[1] = static_cast<unsigned>(kernels.piece_threads_y);
-  const GpuParameter partial{GpuParameter::Kind::kScratch, kernels.sorted * 8};
+  const GpuParameter partial{GpuParameter::Kind::kScratch, kernels.sort.sorted * 8};
   launches.launches.push_back(
       {kernels.source,
        gpu::kCombinePiecesEntry,
@@ -113,7 +101,7 @@ void lower_scatter_reduce(const LowerContext& context, const GpuKernels& kernels
   if (!generated.ok()) return;
   const bool adds = *reduction == gpu::ScatterReduction::kAdd;
   GpuLaunches launches{.implementation = adds ? "hone scatter-add (CUDA)" : "hone scatter-reduce (CUDA)"};
-  launches.scratch_bytes = static_cast<std::size_t>(generated->sorted) * 8 + generated->partial_bytes;
+  launches.scratch_bytes = static_cast<std::size_t>(generated->sort.sorted) * 8 + generated->partial_bytes;
   launches.fault = index_error(context);
   if (!begin_results(context, *generated, launches) || !sort_updates(*generated, launches) ||
       !combine_updates(*generated, launches))

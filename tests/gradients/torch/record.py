@@ -1,18 +1,20 @@
 """Records what PyTorch's autograd says of the operators in torch_test.cpp: `python record.py > gradients.txt`.
 
-Each case is a function of float64 tensors. Written are its inputs, the gradient that flows into its result (both random),
+Each case is a function of float64 tensors. Written are its inputs, the gradient that flows into its result (both random;
+inputs named by `whole` are rounded to integers, which is where points between pixels have kinks),
 and the gradients of its inputs, in %.17g: a line "case NAME", then "tensor DIMS… : VALUES…" for the inputs, the flowing
 gradient and the inputs' gradients.
 """
 
 import torch
 import torch.nn.functional as F
+from torchvision.ops import deform_conv2d, roi_align
 
 CASES = {}
 
 
 def case(name, function, *shapes, **limits):
-    CASES[name] = (function, shapes, limits.get("low", -2.0), limits.get("high", 2.0))
+    CASES[name] = (function, shapes, limits.get("low", -2.0), limits.get("high", 2.0), limits.get("whole", ()))
 
 
 case("conv strided", lambda x, w, b: F.conv2d(x, w, b, stride=(2, 1), padding=(1, 0)), (2, 3, 6, 5), (4, 3, 3, 2), (4,))
@@ -88,6 +90,52 @@ case("absolute error", F.l1_loss, (2, 3), (2, 3))
 case("huber", lambda x, t: F.huber_loss(x, t, delta=0.7), (2, 3), (2, 3))
 case("distillation", lambda s, t: 9 * F.kl_div((s / 3).log_softmax(1), (t / 3).log_softmax(1), reduction="batchmean", log_target=True), (2, 4), (2, 4))
 
+# ONNX limits coordinates before it interpolates by cubics, PyTorch pixels after it: with a border they agree within the image.
+for mode in ("nearest", "bilinear", "bicubic"):
+    for padding in ("zeros", "border", "reflection"):
+        for align in (False, True):
+            reach = (1.0 if align else 0.75) if mode == "bicubic" and padding == "border" else 2.6
+            case(f"grid {mode} {padding} {int(align)}",
+                 lambda x, grid, mode=mode, padding=padding, align=align: F.grid_sample(x, grid, mode, padding, align),
+                 (1, 2, 4, 5), (1, 3, 7, 2), low=-reach, high=reach)
+for padding in ("zeros", "border", "reflection"):
+    case(f"grid of a volume {padding}", lambda x, grid, padding=padding: F.grid_sample(x, grid, "bilinear", padding, False),
+         (1, 2, 3, 4, 2), (1, 2, 2, 3, 3))
+    for mode in ("bilinear", "bicubic"):  # points on pixels, on the border and beyond it
+        reach = 1.0 if mode == "bicubic" and padding == "border" else 3.0
+        case(f"grid on pixels {mode} {padding}", lambda x, grid, mode=mode, padding=padding: F.grid_sample(x, grid, mode, padding, True),
+             (1, 2, 5, 7), (1, 4, 6, 2), low=-reach, high=reach, whole=(1,))
+case("spatial transformer", lambda x, theta: F.grid_sample(x, F.affine_grid(theta, (2, 3, 5, 3), align_corners=False), align_corners=False),
+     (2, 3, 4, 5), (2, 2, 3), low=-0.9, high=0.9)
+case("affine grid of a volume", lambda theta: F.affine_grid(theta, (2, 1, 3, 2, 4), align_corners=True), (2, 3, 4))
+
+BOXES = [[0.3, 0.6, 3.7, 4.1], [-2.5, -1.5, 2.2, 1.9], [3.1, 2.2, 9.5, 8.5], [20, 20, 25, 24], [1.5, 1.5, 1.5, 1.5]]
+REGIONS = torch.tensor([[image, *box] for image, box in zip((0, 1, 0, 1, 1), BOXES)], dtype=torch.float64)
+for ratio in (-1, 2):
+    for aligned in (False, True):
+        case(f"regions {ratio} {int(aligned)}", lambda x, ratio=ratio, aligned=aligned: roi_align(x, REGIONS, (3, 2), 0.75, ratio, aligned), (2, 3, 5, 4))
+
+case("deformed", lambda x, w, o, b, m: deform_conv2d(x, o, w, b, stride=(2, 1), padding=(1, 1), dilation=(1, 2), mask=m),
+     (2, 4, 5, 4), (6, 2, 2, 2), (2, 32, 3, 4), (6,), (2, 16, 3, 4))
+# As such layers begin: no offset, or a whole one, so that points are on pixels and on the line of zeros around the image.
+case("deformed by whole pixels", lambda x, w, o: deform_conv2d(x, o, w, padding=1), (1, 2, 4, 3), (3, 2, 3, 3), (1, 18, 4, 3), whole=(2,))
+case("deformed by nothing", lambda x, w, o: deform_conv2d(x, o, w, padding=1), (1, 2, 4, 3), (3, 2, 3, 3), (1, 18, 4, 3), low=-0.4, high=0.4, whole=(2,))
+
+case("columns", lambda x: F.fold(x, (5, 6), (2, 3), dilation=(3, 1), padding=(1, 1), stride=2), (2, 12, 6))
+case("unpool", lambda x: F.max_unpool2d(x, torch.tensor([[[[5, 0, 9], [17, 14, 23]]]]), 2), (1, 1, 2, 3))
+case("determinant", torch.linalg.det, (2, 4, 4))
+case("running product", lambda x: x.cumprod(1), (3, 4))
+case("running product with zeros", lambda x: (x * torch.tensor([[1.0, 0, 1, 1], [0, 1, 0, 1], [1, 1, 1, 0]])).cumprod(1), (3, 4))
+PLACES = torch.tensor([[0, 1, 0], [2, 2, 1], [0, 1, 1]])
+for reduction in ("amax", "amin", "prod"):
+    case(f"scatter {reduction}", lambda x, u, reduction=reduction: x.scatter_reduce(0, PLACES, u, reduction), (3, 4), (3, 3))
+case("scatter amax of equals", lambda x, u: x.scatter_reduce(0, PLACES, u, "amax"), (3, 4), (3, 3), low=-0.9, high=0.9, whole=(0, 1))
+case("fourier", lambda x: torch.view_as_real(torch.fft.fft(torch.view_as_complex(x), dim=1)), (2, 5, 2))
+case("fourier inverse", lambda x: torch.view_as_real(torch.fft.ifft(torch.view_as_complex(x), n=7, dim=1)), (2, 5, 2))
+case("fourier half", lambda x: torch.view_as_real(torch.fft.rfft(x[..., 0], dim=1)), (2, 6, 1))
+case("fourier half inverse", lambda x: torch.fft.irfft(torch.view_as_complex(x), n=6, dim=1)[..., None], (2, 4, 2))
+case("frames", lambda x, w: torch.view_as_real(torch.stft(x[..., 0], 5, 3, window=w, center=False, return_complex=True).transpose(1, 2)), (2, 11, 1), (5,))
+
 
 def write(tensor):
     values = " ".join("%.17g" % value for value in tensor.detach().reshape(-1).tolist())
@@ -96,9 +144,10 @@ def write(tensor):
 
 def main():
     print("# PyTorch", torch.__version__)
-    for number, (name, (function, shapes, low, high)) in enumerate(CASES.items()):
+    for number, (name, (function, shapes, low, high, whole)) in enumerate(CASES.items()):
         generator = torch.Generator().manual_seed(number)
-        inputs = [(torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low).requires_grad_() for shape in shapes]
+        inputs = [torch.rand(shape, generator=generator, dtype=torch.float64) * (high - low) + low for shape in shapes]
+        inputs = [(x.round() if i in whole else x).requires_grad_() for i, x in enumerate(inputs)]
         result = function(*inputs)
         flowing = torch.rand(result.shape, generator=generator, dtype=torch.float64) + 0.5
         gradients = torch.autograd.grad(result, inputs, flowing, allow_unused=True)

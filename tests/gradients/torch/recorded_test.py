@@ -31,7 +31,7 @@ class Recorded(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode != 0:
-        print("\n*** NOT RUN: no Python with PyTorch here (HONE_TEST_PYTHON names one). ***\n", file=sys.stderr)
+    if subprocess.run([PYTHON, "-c", "import torch, torchvision"], capture_output=True).returncode != 0:
+        print("\n*** NOT RUN: no Python with PyTorch and torchvision here (HONE_TEST_PYTHON names one). ***\n", file=sys.stderr)
         sys.exit(0)
     unittest.main()
