@@ -9,6 +9,7 @@
 
 #include "graph/gradients/context.h"
 #include "graph/op_table.h"
+#include "graph/spelled_out/spelled_out.h"
 #include "kernels/ref/ref.h"
 #include "lab/operator_probe.h"
 #include "runtime/make_provider.h"
@@ -68,7 +69,10 @@ std::string cpu_text(const OpEntry& entry, const runtime::Provider& provider) {
   if (entry.name == "hone.Reorder") return "hone";
   if (entry.name == "hone.CopyTo") return "by the plan";
   const std::set<std::string> families = lab::kernel_families(entry, provider);
-  return families.empty() ? "reference" : fmt::format("{}", fmt::join(families, ", "));
+  if (!families.empty()) return fmt::format("{}", fmt::join(families, ", "));
+  graph::Node node;
+  node.op = entry.name;
+  return graph::spells_out(node) == graph::SpellOut::kNever ? "reference" : "in parts";
 }
 
 std::string_view gradient_text(const OpEntry& entry) {
@@ -93,6 +97,7 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
   interpreter, through their bodies.
 - **CPU**: whose fast kernels the CPU provider offers for small examples (f32, plain layout); `reference` where it runs
   the reference kernel. A plan times all candidates for its own shapes, and says in its report which one runs where.
+  `in parts`: the pass `spell_out` replaces it by others, where all of these have kernels and extents and parameters are known.
 - **Gradient**: whether the operator has a rule for training; `zero` where its derivative is zero wherever there is one.
 )",
                                  entries.size(), graph::kCanonicalOpset);

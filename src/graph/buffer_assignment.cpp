@@ -77,7 +77,9 @@ void BufferAssignment::place_view(NodeId id) {
   const TensorType& to = graph_.type(output);
   const bool same_bytes = from.storage_bytes() == to.storage_bytes() && from.layout == to.layout;
   const bool same_order = from.layout == Layout::kPlain || from.dims == to.dims;
-  if (!same_bytes || !same_order) return;
+  // Elements of less than a byte are held as numbers, which BitCast changes.
+  const bool same_elements = from.dtype == to.dtype || dtype_bits(from.dtype) >= 8;
+  if (!same_bytes || !same_order || !same_elements) return;
   const BufferPlace& place = places_[input.index];
   merge(output, place.root, place.offset);
   elided_[id.index] = true;

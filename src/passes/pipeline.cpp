@@ -29,7 +29,7 @@
 #include "passes/recognise_normalization.h"
 #include "passes/simplify_arithmetic.h"
 #include "passes/simplify_views.h"
-#include "passes/spell_out_gradients.h"
+#include "passes/spell_out.h"
 #include "passes/unpack_weights.h"
 #include "passes/widen_half.h"
 
@@ -38,12 +38,10 @@ namespace hone::passes {
 const std::vector<Pass>& pipeline() {
   static const std::vector<Pass> passes = {
       // Before everything that looks at operators: what the target has none for is others.
-      {"spell_out_gradients", "widen", Numerics::kReassociating,
-       "compute attention, and gradients of normalisations, by ordinary operators, where there are no "
-       "kernels "
-       "for "
-       "them",
-       spell_out_gradients},
+      {"spell_out", "widen", Numerics::kReassociating,
+       "compute attention, rotary embedding, normalisations and others by ordinary operators, where there "
+       "are no kernels for them",
+       spell_out},
       // Known values first: shapes become numbers, and every later pattern sees constants where exporters
       // left chains.
       {"fold_constants", "simplify", Numerics::kExact, "compute what is known before the graph runs",
@@ -89,10 +87,10 @@ const std::vector<Pass>& pipeline() {
        Aim::kTime, 0.01, DType::kF16},
       {"bf16", "bf16", Numerics::kLossy, "compute products and what lies between them in bf16", lower_to_bf16,
        Aim::kTime, 0.05, DType::kBF16},
-      // What was left alone for a narrow kernel, and stayed wide.
-      {"spell_out_wide_gradients", "widen", Numerics::kReassociating,
-       "compute attention and its gradient by ordinary operators where narrowing left them without a kernel",
-       spell_out_gradients},
+      // What was left alone for a narrow kernel and stayed wide, or became wide; what depends on shapes that folding found.
+      {"spell_out_rest", "widen", Numerics::kReassociating,
+       "compute by ordinary operators what narrowing, widening and folding have left without a kernel",
+       spell_out},
       // For matrix units, which read half types by vectors.
       {"align_classes", "align", Numerics::kExact,
        "pad classes that no vector divides, where a cross entropy alone reads them", align_classes},

@@ -36,6 +36,7 @@ constexpr std::array kRows = {
     PrecisionRow{"hone.BatchNormalizationGradient", kFollows, {}, 0b1011},
     PrecisionRow{"hone.LayerNormalizationGradient", kFollows, {}, 0b11},
     PrecisionRow{"hone.CrossEntropyGradient", kFollows, {}, 0b1},
+    PrecisionRow{"RotaryEmbedding", kFollows, {}},  // pairs are turned: nothing grows
     PrecisionRow{"ReduceMax", kFollows, {}, 0b1},
     PrecisionRow{"ReduceMin", kFollows, {}, 0b1},
     PrecisionRow{"Resize", kFollows, {}, 0b1},

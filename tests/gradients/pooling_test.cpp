@@ -39,6 +39,14 @@ TEST(PoolingGradient, OfWindowsThatReachOut) {
           {{2, 1, 6}},
           node(op,
                {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"pads", pads}, {"ceil_mode", int64_t{1}}}));
+  for (const int64_t p : {2, 3})
+    check_gradient({{2, 1, 6}},
+                   node("LpPool", {{"kernel_shape", Ints{3}},
+                                   {"strides", Ints{2}},
+                                   {"pads", Ints{1, 0}},
+                                   {"ceil_mode", int64_t{1}},
+                                   {"p", p}}),
+                   {.known_extents_only = true});
 }
 
 TEST(PoolingGradient, OfNormsOfWindowsThatReachOut) {

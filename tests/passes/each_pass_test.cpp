@@ -212,25 +212,39 @@ const PassCase kPassCases[] = {
       %rb: f32[*] = Relu(%b)
       return %ra, %rb
     })"},
-    {"spell_out_gradients", "of_batches_in_a_type_without_kernels",
+    {"spell_out", "of_batches_in_a_type_without_kernels",
      R"((%g: f64[2,3,4], %x: f64[2,3,4], %s: f64[3]) {
       %dx: f64[*], %ds: f64[*], %db: f64[*] = hone.BatchNormalizationGradient(%g, %x, %s)
       return %dx, %ds, %db
     })"},
-    {"spell_out_gradients", "attention_in_a_type_without_kernels",
+    {"spell_out", "attention_in_a_type_without_kernels",
      R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4], %m: bool[5,7]) {
       %y: f64[*] = Attention(%q, %k, %v, %m) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
       return %y
     })"},
-    {"spell_out_gradients", "of_attention_in_a_type_without_kernels",
+    {"spell_out", "of_attention_in_a_type_without_kernels",
      R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4], %d: f64[2,5,8]) {
       %dq: f64[*], %dk: f64[*], %dv: f64[*] = hone.AttentionGradient(%q, %k, %v, none, %d) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
       return %dq, %dk, %dv
     })"},
-    {"spell_out_gradients", "of_causal_attention_in_a_type_without_kernels",
+    {"spell_out", "of_causal_attention_in_a_type_without_kernels",
      R"((%q: f64[2,3,5,4], %d: f64[2,3,5,4]) {
       %dq: f64[*], %dk: f64[*], %dv: f64[*] = hone.AttentionGradient(%q, %q, %q, none, %d) {is_causal = 1}
       return %dq, %dk, %dv
+    })"},
+    {"spell_out", "rotary_embedding_by_positions_and_neighbouring_channels",
+     R"((%x: f32[2,5,18], %z: f32[2,7,3], %p: i64[2,5]) {
+      %c: f32[7,3] = constant numbers(21)
+      %s: f32[7,3] = constant numbers(21)
+      %y: f32[*] = RotaryEmbedding(%x, %c, %s, %p) {num_heads = 3}
+      %n: f32[*] = LRN(%z) {size = 3, alpha = 0.5}
+      return %y, %n
+    })"},
+    {"spell_out", "a_recurrence_and_a_convolution_with_states",
+     R"((%q: f32[1,3,6], %k: f32[1,3,6], %v: f32[1,3,4], %x: f32[2,5,7], %w: f32[5,1,4]) {
+      %y: f32[*], %s: f32[*] = LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = "linear"}
+      %c: f32[*], %n: f32[*] = CausalConvWithState(%x, %w) {activation = "silu"}
+      return %y, %s, %c, %n
     })"},
     {"fuse_relu_gradient", "behind_a_normalization",
      R"((%g: f32[2,3,4], %x: f32[2,3,4], %s: f32[3], %r: f32[2,3,4]) {
@@ -282,9 +296,15 @@ const PassCase kPassCases[] = {
       %y: f16[*] = ScatterElements(%m, %c, %n) {axis = 1, reduction = "add"}
       return %y
     })"},
-    {"spell_out_wide_gradients", "attention_in_a_type_without_kernels",
+    {"spell_out_rest", "attention_in_a_type_without_kernels",
      R"((%q: f64[2,5,12], %k: f64[2,7,6], %v: f64[2,7,4]) {
       %y: f64[*] = Attention(%q, %k, %v) {q_num_heads = 4, kv_num_heads = 2, scale = 0.3}
+      return %y
+    })"},
+    {"spell_out_rest", "what_depends_on_a_shape_that_was_computed",
+     R"((%x: f32[5,8]) {
+      %n: i64[2] = constant dense(10, 5)
+      %y: f32[*] = CenterCropPad(%x, %n)
       return %y
     })"},
     {"keep_attention_sums", "of_the_same_operands",

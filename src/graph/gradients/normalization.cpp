@@ -6,7 +6,8 @@
 #include <fmt/core.h>
 
 #include "graph/gradients/context.h"
-#include "graph/gradients/spelled_out.h"
+#include "graph/spelled_out/forms.h"
+#include "graph/spelled_out/spelled_out.h"
 
 namespace hone::graph {
 namespace {

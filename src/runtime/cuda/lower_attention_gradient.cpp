@@ -1,5 +1,5 @@
 // hone.AttentionGradient on a GPU in half types by cuDNN: of the result and the sums that the forward pass kept, or of ones
-// that are computed again first. What cuDNN does not take is spelled out (passes/spell_out_gradients.h).
+// that are computed again first. What cuDNN does not take is spelled out (passes/spell_out.h).
 #include <algorithm>
 #include <optional>
 

@@ -146,8 +146,13 @@ Copies copies_of_blocked_parts(const LowerContext& context, std::size_t size) {
   return made;
 }
 
-// Operators whose output is the input under another shape.
-bool renames(std::string_view op) {
+// Operators whose output is the input under another shape, or whose bytes are of another type.
+bool renames(const LowerContext& context) {
+  const std::string_view op = context.node.op;
+  // Elements of less than a byte are held as numbers, which are others in the other type.
+  if (op == "BitCast")
+    return dtype_bits(context.in(0).dtype) >= 8 &&
+           dtype_size(context.out().dtype) == dtype_size(context.in(0).dtype);
   return op == "Identity" || op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze";
 }
 
@@ -185,7 +190,7 @@ std::optional<NodeCopies> copies_of_node(const LowerContext& context) {
   if (node.op == "SpaceToDepth" && mode == "DCR")
     return one_copy(kernels::space_to_depth_copy(size, in, block));
   // What views cannot alias (a graph input given out under another shape, say) is a copy.
-  if (renames(node.op)) {
+  if (renames(context)) {
     const Shape flat{element_count(context.out_shape())};
     return one_copy(kernels::expand_copy(size, flat, flat), parameter_inputs(context));
   }
