@@ -8,29 +8,29 @@ namespace {
 namespace gpu = hone::kernels::gpu;
 
 std::optional<gpu::GridSampleProgram> grid_sample_program(const LowerContext& context) {
-  using Program = gpu::GridSampleProgram;
+  using GridSample = gpu::GridSampleProgram;
   const Shape x = context.in_shape(0), grid = context.in_shape(1);
   if (x.size() < 3 || grid.size() != x.size() || grid[0] != x[0] ||
       grid.back() != static_cast<int64_t>(x.size()) - 2)
     return std::nullopt;
   const Attributes& attributes = context.node.attributes;
-  Program program{.dtype = context.in(0).dtype,
-                  .grid = context.in(1).dtype,
-                  .batch = x[0],
-                  .channels = x[1],
-                  .points = element_count(std::span(grid).subspan(1, grid.size() - 2)),
-                  .image = Shape(x.begin() + 2, x.end()),
-                  .align_corners = attributes.integer("align_corners", 0) != 0};
+  GridSample program{.dtype = context.in(0).dtype,
+                     .grid = context.in(1).dtype,
+                     .batch = x[0],
+                     .channels = x[1],
+                     .points = element_count(std::span(grid).subspan(1, grid.size() - 2)),
+                     .image = Shape(x.begin() + 2, x.end()),
+                     .align_corners = attributes.integer("align_corners", 0) != 0};
   const std::string mode = attributes.text("mode", "linear"),
                     padding = attributes.text("padding_mode", "zeros");
   if (mode != "linear" && mode != "nearest" && mode != "cubic") return std::nullopt;
   if (padding != "zeros" && padding != "border" && padding != "reflection") return std::nullopt;
-  program.mode = mode == "nearest" ? Program::Mode::kNearest
-                 : mode == "cubic" ? Program::Mode::kCubic
-                                   : Program::Mode::kLinear;
-  program.padding = padding == "border"       ? Program::Padding::kBorder
-                    : padding == "reflection" ? Program::Padding::kReflection
-                                              : Program::Padding::kZeros;
+  program.mode = mode == "nearest" ? GridSample::Mode::kNearest
+                 : mode == "cubic" ? GridSample::Mode::kCubic
+                                   : GridSample::Mode::kLinear;
+  program.padding = padding == "border"       ? GridSample::Padding::kBorder
+                    : padding == "reflection" ? GridSample::Padding::kReflection
+                                              : GridSample::Padding::kZeros;
   return program;
 }
 
