@@ -14,9 +14,9 @@ ProductTypes types_of(const ProductDesc& desc) {
   using enum BlasType;
   switch (desc.dtype) {
     case DType::kF16:
-      return {kF16, kF16, kF32, kBlasComputeF32};
+      return {kF16, desc.f32_result ? kF32 : kF16, kF32, kBlasComputeF32};
     case DType::kBF16:
-      return {kBF16, kBF16, kF32, kBlasComputeF32};
+      return {kBF16, desc.f32_result ? kF32 : kBF16, kF32, kBlasComputeF32};
     case DType::kI8:
       return {kI8, kI32, kI32, kBlasComputeI32};
     case DType::kF8E4M3FN:
@@ -26,11 +26,28 @@ ProductTypes types_of(const ProductDesc& desc) {
   }
 }
 
+// The library's A is b, its B is a.
 int32_t epilogue_of(const ProductDesc& desc) {
+  if (desc.bias_gradient == ProductBiasGradient::kOfA) return kBlasEpilogueBiasGradientB;
+  if (desc.bias_gradient == ProductBiasGradient::kOfB) return kBlasEpilogueBiasGradientA;
   int32_t bits = desc.row ? kBlasEpilogueBias : 0;
   if (desc.activation == ProductActivation::kRelu) bits |= kBlasEpilogueRelu;
   if (desc.activation == ProductActivation::kGeluTanh) bits |= kBlasEpilogueGelu;
   return bits == 0 ? kBlasEpilogueDefault : bits;
+}
+
+bool has_bias(const ProductDesc& desc) {
+  return desc.row || desc.bias_gradient != ProductBiasGradient::kNone;
+}
+
+Status check_bias_gradient(const ProductDesc& desc) {
+  if (desc.bias_gradient == ProductBiasGradient::kNone) return {};
+  const bool lies = desc.bias_gradient == ProductBiasGradient::kOfA ? desc.transpose_a : !desc.transpose_b;
+  if (lies && desc.batch == 1 && desc.alpha == 1 && !desc.row && desc.activation == ProductActivation::kNone)
+    return {};
+  return unsupported(
+      "cuBLASLt sums an operand's rows in products of one matrix with nothing behind them, where the "
+      "operand lies with its rows along the depth");
 }
 
 }  // namespace
@@ -38,7 +55,8 @@ int32_t epilogue_of(const ProductDesc& desc) {
 uint32_t alignment_of(const ProductOperands& operands) {
   uintptr_t bits = kProductAlignment;
   for (const void* const address :
-       {operands.a, operands.b, operands.row, operands.added, static_cast<const void*>(operands.d)})
+       {operands.a, operands.b, operands.row, operands.added, static_cast<const void*>(operands.d),
+        static_cast<const void*>(operands.bias_gradient)})
     bits |= reinterpret_cast<uintptr_t>(address);
   return static_cast<uint32_t>(bits & (~bits + 1));  // the lowest bit that any has
 }
@@ -79,6 +97,7 @@ Result<std::unique_ptr<Product>> Product::make(std::shared_ptr<const BlasLt> lib
 // row-major matrix is the column-major transpose of itself. The added row runs along its rows, as bias does there.
 Status Product::build(const ProductDesc& desc) {
   desc_ = desc;
+  HONE_CHECK(check_bias_gradient(desc));
   const BlasLtFunctions& f = library_->functions();
   HONE_CHECK(library_->context().make_current());
   const ProductTypes types = types_of(desc);
@@ -91,9 +110,6 @@ Status Product::build(const ProductDesc& desc) {
   if (desc.transpose_b) HONE_CHECK(set(kBlasTransA, kBlasTransposed));
   if (desc.transpose_a) HONE_CHECK(set(kBlasTransB, kBlasTransposed));
   HONE_CHECK(set(kBlasEpilogue, epilogue_of(desc)));
-  // The library judges a product with a bias by its address, too; the true one is each run's.
-  const void* const somewhere = reinterpret_cast<const void*>(uintptr_t{256});
-  if (desc.row) HONE_CHECK(set(kBlasBiasPointer, somewhere));
   const int64_t m = desc.columns, n = desc.rows, k = desc.depth;
   const BlasType given = types.operands;
   HONE_CHECK(desc.transpose_b ? add_layout(&left_, given, k, m, desc.b_stride)
@@ -101,6 +117,12 @@ Status Product::build(const ProductDesc& desc) {
   HONE_CHECK(desc.transpose_a ? add_layout(&right_, given, n, k, desc.a_stride)
                               : add_layout(&right_, given, k, n, desc.a_stride));
   return add_layout(&result_, types.result, m, n, desc.d_stride);
+}
+
+Status Product::set_bias(const void* address) const {
+  return library_->check(
+      library_->functions().desc_set(operation_, kBlasBiasPointer, &address, sizeof address),
+      "cublasLtMatmulDescSetAttribute");
 }
 
 Status Product::add_layout(BlasLayoutHandle* layout, BlasType type, int64_t rows, int64_t columns,
@@ -128,6 +150,9 @@ Result<std::vector<ProductAlgorithm>> Product::algorithms(int most, std::size_t 
                                                           uint32_t alignment) const {
   const BlasLtFunctions& f = library_->functions();
   HONE_CHECK(library_->context().make_current());
+  // The library judges a product with a bias by its address, too; the true one is each run's.
+  const uintptr_t somewhere = alignment < kProductAlignment ? alignment : 256;
+  if (has_bias(desc_)) HONE_CHECK(set_bias(reinterpret_cast<const void*>(somewhere)));
   BlasPreferenceHandle preference = nullptr;
   HONE_CHECK(library_->check(f.preference_create(&preference), "cublasLtMatmulPreferenceCreate"));
   const std::shared_ptr<void> owner(
@@ -156,9 +181,7 @@ Status Product::run(const ProductAlgorithm& algorithm, const ProductOperands& op
                     StreamHandle stream) const {
   const BlasLtFunctions& f = library_->functions();
   HONE_CHECK(library_->context().make_current());
-  if (desc_.row)
-    HONE_CHECK(library_->check(f.desc_set(operation_, kBlasBiasPointer, &operands.row, sizeof operands.row),
-                               "cublasLtMatmulDescSetAttribute"));
+  if (has_bias(desc_)) HONE_CHECK(set_bias(desc_.row ? operands.row : operands.bias_gradient));
   const float beta = desc_.added ? desc_.beta : 0;
   const int32_t one = 1;  // whole numbers are scaled by whole numbers; 0 is 0 in both
   const void* const alpha = desc_.dtype == DType::kI8 ? static_cast<const void*>(&one) : &desc_.alpha;

@@ -17,6 +17,10 @@ namespace hone::cuda {
 // What is done to each number of a product before it is stored. NVIDIA's ReLU makes 0 of NaN.
 enum class ProductActivation : uint8_t { kNone, kRelu, kGeluTanh };
 
+// What a product gives beside d: the sums of the rows of a, where a is transposed, or of b, where b is not: matrices that are
+// stored depth × rows and depth × columns. If d = Xᵀ·dY is a gradient of weights, those of dY are the bias's.
+enum class ProductBiasGradient : uint8_t { kNone, kOfA, kOfB };
+
 // d = activation(alpha · op(a) · op(b) + beta · added + row), all row-major: a is rows × depth, or depth × rows where
 // transposed; b is depth × columns, or columns × depth; added, where there is one, lies as d does and may be d; row,
 // where there is one, is added to each row. `batch` of them, so many elements apart; a stride of 0 is one matrix for
@@ -33,6 +37,10 @@ struct ProductDesc {
   bool row = false, added = false;
   float beta = 1;  // of `added`
   ProductActivation activation = ProductActivation::kNone;
+  bool f32_result = false;  // of f16 and bf16: d as it was summed, and `added`
+  // Of d's type, which is all that the library has. Of one matrix, with alpha 1 and nothing after the product. Their order
+  // of summation is the library's; tf32 may round what they are of.
+  ProductBiasGradient bias_gradient = ProductBiasGradient::kNone;
 };
 
 // Device addresses of one run.
@@ -42,9 +50,11 @@ struct ProductOperands {
   const void* row = nullptr;  // null where the product has none; `added`, too
   const void* added = nullptr;
   void* d = nullptr;
+  void* bias_gradient = nullptr;  // null where the product gives none
   void* workspace = nullptr;
 };
-// What all of them are aligned to, 16 bytes at most: the row, too, which the library reads by vectors.
+// What all of them are aligned to, 16 bytes at most: the row and the bias's gradient, too, which the library reads and writes
+// by vectors.
 uint32_t alignment_of(const ProductOperands& operands);
 inline constexpr uint32_t kProductAlignment = 16;  // of tensors in a plan's memory, nearly always
 
@@ -75,6 +85,7 @@ class Product {
  private:
   Product() = default;
   Status build(const ProductDesc& desc);
+  Status set_bias(const void* address) const;
   Status add_layout(BlasLayoutHandle* layout, BlasType type, int64_t rows, int64_t columns, int64_t stride);
 
   std::shared_ptr<const BlasLt> library_;

@@ -16,6 +16,8 @@ inline constexpr int32_t kBlasTransposed = 1;
 // Bits: what is done to alpha·A·B + beta·C, the bias first.
 inline constexpr int32_t kBlasEpilogueDefault = 1, kBlasEpilogueRelu = 2, kBlasEpilogueBias = 4,
                          kBlasEpilogueGelu = 32;  // by its tanh form
+// The product as it is, and where the bias would be the sums over the depth of A, as it lies, or of transposed B.
+inline constexpr int32_t kBlasEpilogueBiasGradientA = 256, kBlasEpilogueBiasGradientB = 512;
 enum BlasDescAttribute : int { kBlasTransA = 3, kBlasTransB = 4, kBlasEpilogue = 7, kBlasBiasPointer = 8 };
 enum BlasLayoutAttribute : int { kBlasBatchCount = 5, kBlasBatchOffset = 6 };
 enum BlasPreferenceAttribute : int { kBlasMaxWorkspace = 1, kBlasMinAlignmentA = 5, kBlasMinAlignmentD = 8 };

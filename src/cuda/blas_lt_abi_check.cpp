@@ -47,6 +47,8 @@ static_assert(same_blas_number<kBlasEpilogueRelu, CUBLASLT_EPILOGUE_RELU>);
 static_assert(same_blas_number<kBlasEpilogueGelu, CUBLASLT_EPILOGUE_GELU>);
 static_assert(same_blas_number<kBlasEpilogueGelu | kBlasEpilogueBias, CUBLASLT_EPILOGUE_GELU_BIAS>);
 static_assert(same_blas_number<kBlasEpilogueRelu | kBlasEpilogueBias, CUBLASLT_EPILOGUE_RELU_BIAS>);
+static_assert(same_blas_number<kBlasEpilogueBiasGradientA, CUBLASLT_EPILOGUE_BGRADA>);
+static_assert(same_blas_number<kBlasEpilogueBiasGradientB, CUBLASLT_EPILOGUE_BGRADB>);
 static_assert(same_blas_number<kBlasTransA, CUBLASLT_MATMUL_DESC_TRANSA>);
 static_assert(same_blas_number<kBlasTransB, CUBLASLT_MATMUL_DESC_TRANSB>);
 static_assert(same_blas_number<kBlasEpilogue, CUBLASLT_MATMUL_DESC_EPILOGUE>);

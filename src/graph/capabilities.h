@@ -64,6 +64,8 @@ struct Capabilities {
   // f32, so that a Cast of such a product's result to f32 is a step of its epilogue that stores them as they are, and a
   // Cast back the last one.
   DTypeSet converted_products;
+  // Products of these may sum the rows of an operand meanwhile (groups of kind bias_gradient).
+  DTypeSet bias_gradients;
   bool attention = false;        // Attention without the matrix of all weights in memory
   bool split_attention = false;  // attention groups: operands are read as parts of wider rows
 

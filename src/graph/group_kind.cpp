@@ -15,12 +15,15 @@ struct KindName {
 };
 constexpr std::array kKindNames = {
     KindName{GroupKind::kPointwise, "pointwise"}, KindName{GroupKind::kConvolution, "convolution"},
-    KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"}};
+    KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"},
+    KindName{GroupKind::kBiasGradient, "bias_gradient"}};
 
 bool is_pointwise_operator(const Node& node) {
   const OpEntry* entry = find_entry(node);
   return entry != nullptr && entry->op_class == OpClass::kPointwise;
 }
+
+bool is_sum(const Node& node) { return node.op == "ReduceSum" || node.op == "hone.ReduceSum"; }
 
 // Splits, the attention or its gradient, and what joins the gradients again.
 bool fits_attention(const Node& node, bool last) {
@@ -39,8 +42,22 @@ bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t cou
       return i == 0 ? product_kind(node) == kind : is_pointwise_operator(node);
     case GroupKind::kAttention:
       return fits_attention(node, i + 1 == count);
+    case GroupKind::kBiasGradient:
+      if (i == 0) return product_kind(node) == GroupKind::kMatmul;
+      return is_pointwise_operator(node) || (i + 1 == count && is_sum(node));
   }
   return false;
+}
+
+// Of a body whose operators fit: the sum reads what the product sums over, too.
+Status check_bias_gradient(const Graph& body) {
+  const Node &product = body.nodes().front(), &sum = body.nodes().back();
+  if (!is_sum(sum)) return invalid("a group of kind bias_gradient ends with a sum, and this one does not");
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
+    if (sum.has_input(0) && product.inputs[i] == sum.inputs[0] && sums_over_rows(product, i)) return {};
+  return invalid(
+      fmt::format("a group of kind bias_gradient: '{}' ({}) reads no operand whose rows '{}' ({}) sums over",
+                  sum.name, sum.op, product.name, product.op));
 }
 
 }  // namespace
@@ -68,6 +85,11 @@ std::optional<GroupKind> product_kind(const Node& node) {
   return std::nullopt;
 }
 
+bool sums_over_rows(const Node& product, std::size_t i) {
+  if (i == 0) return product.op == "Gemm" && product.attributes.integer("transA", 0) != 0;
+  return product.op == "MatMul" || product.attributes.integer("transB", 0) == 0;
+}
+
 bool is_group(const Node& node) { return node.op == "hone.Fused"; }
 
 std::optional<GroupKind> group_kind(const Node& node) {
@@ -85,7 +107,7 @@ Status check_group(GroupKind kind, const Graph& body) {
       return invalid(fmt::format("a group of kind {} cannot hold '{}' ({}) as operator {} of {}",
                                  group_kind_name(kind), node.name, node.op, i + 1, count));
   }
-  return {};
+  return kind == GroupKind::kBiasGradient ? check_bias_gradient(body) : Status();
 }
 
 }  // namespace hone::graph

@@ -20,8 +20,8 @@ Status verified(const std::string& kind, const std::string& operators) {
 }
 
 TEST(GroupKind, NamesRoundTrip) {
-  for (const GroupKind kind :
-       {GroupKind::kPointwise, GroupKind::kConvolution, GroupKind::kMatmul, GroupKind::kAttention})
+  for (const GroupKind kind : {GroupKind::kPointwise, GroupKind::kConvolution, GroupKind::kMatmul,
+                               GroupKind::kAttention, GroupKind::kBiasGradient})
     EXPECT_EQ(group_kind_from_name(group_kind_name(kind)), kind);
   EXPECT_FALSE(group_kind_from_name("pointwize"));
 }
@@ -43,10 +43,48 @@ TEST(GroupKind, TheVerifierRefusesWhatAKindDoesNotHold) {
        {std::pair("pointwise", "%a: f32[*] = Relu(%x)\n %y: f32[*] = MatMul(%a, %x)"),
         std::pair("matmul", "%a: f32[*] = Relu(%x)\n %y: f32[*] = Exp(%a)"),
         std::pair("convolution", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = Exp(%a)"),
-        std::pair("attention", "%y: f32[*] = Relu(%x)")}) {
+        std::pair("attention", "%y: f32[*] = Relu(%x)"),
+        std::pair("bias_gradient", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = MatMul(%a, %x)"),
+        std::pair("bias_gradient",
+                  "%a: f32[*] = MatMul(%x, %x)\n %b: f32[*] = ReduceSum(%x)\n %y: f32[*] = Add(%a, %b)")}) {
     const Status status = verified(kind, operators);
     ASSERT_FALSE(status.ok()) << kind;
     EXPECT_NE(status.error().message.find("cannot hold"), std::string::npos) << status.error().message;
+  }
+}
+
+// A sum of what the product does not sum over is no bias gradient.
+TEST(GroupKind, TheVerifierRefusesASumOfOtherRows) {
+  const auto verified_sum = [](const std::string& product, const std::string& summed) {
+    const auto graph = parse(R"(graph "g" (%a: f32[4,4], %b: f32[4,4]) {
+      %axes: i64[1] = constant dense(0)
+      %w: f32[4,4], %s: f32[4] = hone.Fused(%a, %b, %axes) {kind = "bias_gradient"}
+        graph "body" (%a: f32[4,4], %b: f32[4,4], %axes: i64[1]) {
+          %w: f32[4,4] = )" + product +
+                             R"(
+          %s: f32[4] = ReduceSum()" +
+                             summed + R"(, %axes) {keepdims = 0}
+          return %w, %s
+        }
+      return %w, %s
+    })");
+    return graph.ok() ? verify(*graph) : Status(graph.error());
+  };
+  EXPECT_TRUE(verified_sum("MatMul(%a, %b)", "%b").ok());
+  EXPECT_TRUE(verified_sum("Gemm(%a, %b) {transA = 1}", "%a").ok());
+  EXPECT_TRUE(verified_sum("Gemm(%a, %b) {transA = 1}", "%b").ok());
+  for (const auto& [product, summed] :
+       {std::pair("MatMul(%a, %b)", "%a"), std::pair("Gemm(%a, %b)", "%a"),
+        std::pair("Gemm(%a, %b) {transB = 1}", "%b"), std::pair("MatMul(%a, %b)", "%w")}) {
+    const Status status = verified_sum(product, summed);
+    ASSERT_FALSE(status.ok()) << product << ", " << summed;
+    EXPECT_NE(status.error().message.find("reads no operand"), std::string::npos) << status.error().message;
+  }
+  for (const char* const without :
+       {"%y: f32[*] = MatMul(%x, %x)", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = Relu(%a)"}) {
+    const Status status = verified("bias_gradient", without);
+    ASSERT_FALSE(status.ok()) << without;
+    EXPECT_NE(status.error().message.find("ends with a sum"), std::string::npos) << status.error().message;
   }
 }
 

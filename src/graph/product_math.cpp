@@ -17,7 +17,7 @@ bool takes_tf32(const Node& node) {
 
 bool may_use_tf32(const Node& node) {
   const auto kind = group_kind(node);
-  if (kind == GroupKind::kConvolution || kind == GroupKind::kMatmul)
+  if (kind == GroupKind::kConvolution || kind == GroupKind::kMatmul || kind == GroupKind::kBiasGradient)
     return may_use_tf32(node.bodies[0]->nodes()[0]);
   return node.attributes.text(kProductMath, "") == kTf32Math;
 }

@@ -15,6 +15,7 @@
 #include "passes/fold_constants.h"
 #include "passes/fuse_attention.h"
 #include "passes/fuse_batch_norm_relu.h"
+#include "passes/fuse_bias_gradients.h"
 #include "passes/fuse_cross_entropy.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/fuse_pointwise.h"
@@ -122,6 +123,9 @@ const std::vector<Pass>& pipeline() {
       // kernels apply an epilogue for free.
       {"fuse_epilogues", "fuse", Numerics::kReassociating,
        "apply bias, activation and residual while a product's results are in registers", fuse_epilogues},
+      // When products are what they will be: what is left over of a linear layer's gradient beside them.
+      {"fuse_bias_gradients", "fuse", Numerics::kReassociating,
+       "sum a bias's gradient while the product of the weights' reads it", fuse_bias_gradients},
       // What no product took: connected pointwise operators in one trip through memory.
       {"fuse_pointwise", "fuse", Numerics::kExact,
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},

@@ -189,6 +189,36 @@ TEST(RecipesInHalves, MultiplyByTheSlopeOfGeluWhereItIsComputed) {
   }
 }
 
+// Each linear layer's bias gradient is summed by the product of its weights' gradient, in each part of the batch: four layers a
+// block of GPT-2; six of ViT, whose queries, keys and values are apart, and its head.
+TEST(RecipesInHalves, SumBiasGradientsInTheProductsOfTheirWeights) {
+  const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);
+  for (const auto& [which, layers] : {std::pair(3U, 2 * 4), std::pair(5U, 2 * 6 + 1)}) {
+    for (const int parts : {1, 2}) {
+      const ShippedRecipe shipped = shipped_recipes()[which];
+      SCOPED_TRACE(fmt::format("{} in {} parts", shipped.name, parts));
+      std::vector<std::string> overrides = shipped.overrides;
+      overrides.back() = fmt::format("train.accumulate={}", parts);
+      const auto recipe =
+          model::read_recipe(source_folder() / "recipes" / fmt::format("{}.toml", shipped.name), overrides);
+      ASSERT_TRUE(recipe.ok()) << recipe.error().message;
+      const auto program = lab::make_program(*recipe, shipped.fields, 10, 4);
+      ASSERT_TRUE(program.ok()) << program.error().message;
+      const auto graphs = lab::optimised_graphs(*program, *provider, {}, "bf16");
+      ASSERT_TRUE(graphs.ok()) << graphs.error().message;
+      int joined = 0, in_f32 = 0;
+      for (const graph::Node& node : graphs->step.nodes()) {
+        if (!graph::is_group(node, graph::GroupKind::kBiasGradient)) continue;
+        ++joined;
+        in_f32 += graphs->step.type(node.outputs[1]).dtype == DType::kF32 ? 1 : 0;
+        EXPECT_TRUE(provider->runs(graphs->step, node)) << node.name;
+      }
+      EXPECT_EQ(joined, layers * parts);
+      EXPECT_EQ(in_f32, joined) << "a sum was rounded to bf16";
+    }
+  }
+}
+
 // Gradients of GPT-2 are narrow but for sums (of positions, biases, scales), and nobody converts any for the update.
 TEST(RecipesInHalves, UpdateByGradientsAsTheyCome) {
   const auto provider = runtime::testing::provider_named(runtime::testing::kCudaOnHost);

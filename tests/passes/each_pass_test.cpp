@@ -356,6 +356,20 @@ const PassCase kPassCases[] = {
       %y: f32[*] = HardSwish(%c)
       return %y
     })"},
+    {"fuse_bias_gradients", "of_a_batch_of_sequences", R"((%x: f16[2,5,4], %g: f16[2,5,3]) {
+      %axes: i64[2] = constant dense(0, 1)
+      %xs: f16[*] = Flatten(%x) {axis = -1}
+      %gs: f16[*] = Flatten(%g) {axis = -1}
+      %dw: f16[*] = Gemm(%xs, %gs) {transA = 1}
+      %db: f32[*] = hone.ReduceSum(%g, %axes)
+      return %dw, %db
+    })"},
+    {"fuse_bias_gradients", "behind_a_transposed_operand", R"((%x: f16[5,4], %g: f16[5,3]) {
+      %axes: i64[1] = constant dense(0)
+      %dw: f16[*] = Gemm(%g, %x) {transA = 1}
+      %db: f16[*] = ReduceSum(%g, %axes) {keepdims = 0}
+      return %db, %dw
+    })"},
     {"fuse_pointwise", "rows_columns_and_absent_operands",
      R"((%x: f32[4,3], %row: f32[3], %column: f32[4,1]) {
       %most: f32[] = constant dense(1.0)
@@ -389,8 +403,8 @@ const PassCase kPassCases[] = {
 // The CPU has no kernel for what the pass makes; its pieces round to f16 each.
 bool is_for_half_types(const Pass& pass) {
   return pass.name == "fuse_cross_entropy" || pass.name == "fuse_batch_norm_relu" ||
-         pass.name == "align_classes" || pass.name == "absorb_transposes" ||
-         pass.name == "keep_attention_sums";
+         pass.name == "fuse_bias_gradients" || pass.name == "align_classes" ||
+         pass.name == "absorb_transposes" || pass.name == "keep_attention_sums";
 }
 
 // Where no table of kernels of the CPU's lets a pass do anything: one that takes half types.

@@ -83,15 +83,46 @@ double activated(const Desc& desc, double x) {
   return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
+bool gives_bias_gradient(const Desc& desc) {
+  return desc.epilogue == hone::cuda::kBlasEpilogueBiasGradientA ||
+         desc.epilogue == hone::cuda::kBlasEpilogueBiasGradientB;
+}
+
+// Whether the library reads or writes a bias.
+bool has_bias(const Desc& desc) {
+  return has(desc, hone::cuda::kBlasEpilogueBias) || gives_bias_gradient(desc);
+}
+
 bool known_epilogue(const Desc& desc) {
   using namespace hone::cuda;
   const int32_t rest = desc.epilogue & ~kBlasEpilogueBias;
-  return desc.epilogue == kBlasEpilogueDefault || rest == kBlasEpilogueRelu || rest == kBlasEpilogueGelu ||
-         desc.epilogue == kBlasEpilogueBias;
+  return desc.epilogue == kBlasEpilogueDefault || gives_bias_gradient(desc) || rest == kBlasEpilogueRelu ||
+         rest == kBlasEpilogueGelu || desc.epilogue == kBlasEpilogueBias;
+}
+
+// NVIDIA's sum rows of A where that lies as it is, and of B where that is transposed, of one matrix each, and refuse others.
+bool sums_what_it_can(const Desc& desc, const Layout& d) {
+  if (!gives_bias_gradient(desc)) return true;
+  const bool of_a = desc.epilogue == hone::cuda::kBlasEpilogueBiasGradientA;
+  return d.batch == 1 && (of_a ? desc.transposed_a == 0 : desc.transposed_b != 0);
+}
+
+// The sums over the depth of A's rows or of B's columns, in the type of the product's result.
+void sum_over_depth(const Run& run) {
+  const bool of_a = run.desc.epilogue == hone::cuda::kBlasEpilogueBiasGradientA;
+  const Layout& layout = of_a ? run.a : run.b;
+  for (uint64_t i = 0; i < layout.rows; ++i) {
+    double sum = 0;
+    for (uint64_t k = 0; k < layout.columns; ++k)
+      sum += number(of_a ? run.a_at : run.b_at, layout.type,
+                    static_cast<int64_t>(k) * layout.ld + static_cast<int64_t>(i));
+    put(const_cast<void*>(run.desc.bias), run.d.type, static_cast<int64_t>(i), sum);
+  }
 }
 
 void multiply(void* data) {
   const Run& run = *static_cast<const Run*>(data);
+  if (gives_bias_gradient(run.desc)) sum_over_depth(run);
   const auto depth = static_cast<int64_t>(run.desc.transposed_a != 0 ? run.a.rows : run.a.columns);
   for (int32_t batch = 0; batch < run.d.batch; ++batch) {
     const auto element = [&](const Layout& layout, const void* at, int64_t row, int64_t column) {
@@ -124,7 +155,8 @@ bool types_fit(const Desc& desc, const Layout& a, const Layout& b, const Layout&
   const BlasType result = a.type == BlasType::kI8       ? BlasType::kI32
                           : a.type == BlasType::kF8E4M3 ? BlasType::kBF16
                                                         : a.type;
-  if (a.type != b.type || d.type != result) return false;
+  const bool half = a.type == BlasType::kF16 || a.type == BlasType::kBF16;
+  if (a.type != b.type || (d.type != result && !(half && d.type == BlasType::kF32))) return false;
   if ((desc.compute == hone::cuda::kBlasComputeI32) != (a.type == BlasType::kI8)) return false;
   return !narrow ||
          (desc.transposed_a != 0 && desc.transposed_b == 0 && a.rows % 16 == 0 && d.rows % 16 == 0);
@@ -208,7 +240,8 @@ BlasCode cublasLtMatmulAlgoGetHeuristic(void*, Desc* desc, Layout* a, Layout* b,
                                         Preference* preference, int most, BlasHeuristicResult* results,
                                         int* count) {
   if (!fits(*desc, *a, *b, *d) || !known_epilogue(*desc)) return kInvalid;
-  if (has(*desc, hone::cuda::kBlasEpilogueBias) && desc->bias == nullptr) return kInvalid;
+  if (has_bias(*desc) && desc->bias == nullptr) return kInvalid;
+  if (!sums_what_it_can(*desc, *d)) return BlasCode::kNotSupported;
   const uint64_t wants[] = {0, 4096, uint64_t{33} << 20};
   *count = 0;
   for (const uint64_t bytes : wants) {
@@ -229,12 +262,13 @@ BlasCode cublasLtMatmul(void*, Desc* desc, const void* alpha, const void* a, Lay
   const double factor = whole ? static_cast<double>(*static_cast<const int32_t*>(alpha))
                               : static_cast<double>(*static_cast<const float*>(alpha));
   const auto of_c = static_cast<double>(*static_cast<const float*>(beta));
-  if (!fits(*desc, *a_layout, *b_layout, *d_layout) || !known_epilogue(*desc) || c_layout != d_layout)
+  if (!fits(*desc, *a_layout, *b_layout, *d_layout) || !known_epilogue(*desc) || c_layout != d_layout ||
+      !sums_what_it_can(*desc, *d_layout))
     return kInvalid;
   if (algorithm->data[0] != kMark || workspace_bytes < algorithm->data[2] ||
       (workspace_bytes > 0 && workspace == nullptr))
     return kInvalid;
-  const bool biased = has(*desc, hone::cuda::kBlasEpilogueBias);
+  const bool biased = has_bias(*desc);
   for (const void* operand : {a, b, c, static_cast<const void*>(d), biased ? desc->bias : a})
     if (operand == nullptr || reinterpret_cast<uintptr_t>(operand) % algorithm->data[1] != 0) return kInvalid;
   fake_driver_give(stream, multiply,

@@ -31,6 +31,7 @@ OperatorClass class_of(const Node& node) {
         return OperatorClass::kConvolution;
       case GroupKind::kMatmul:
       case GroupKind::kAttention:
+      case GroupKind::kBiasGradient:
         return OperatorClass::kMatrix;
       case GroupKind::kPointwise:
         return OperatorClass::kPointwise;

@@ -42,6 +42,7 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
     takes.products = {DType::kF32, DType::kF16, DType::kBF16};
     takes.epilogue = cuda_kernels::product_epilogues();
     takes.epilogue_operators = cuda_kernels::kMostEpilogue;
+    takes.bias_gradients = takes.products;
   }
   if (kernels.cudnn != nullptr) add_convolutions(takes);
   constexpr int kFirstWithTf32 = 80;
@@ -150,6 +151,7 @@ Result<std::vector<Candidate>> CudaProvider::candidates(const graph::Graph& grap
       cuda_kernels::lower_of_training(context, kernels_, found);
     }
     if (kernels_.products != nullptr) cuda_kernels::lower_product(context, kernels_, found);
+    cuda_kernels::lower_bias_gradient(context, kernels_, found);
     why_not = cuda_kernels::lower_convolution(context, kernels_, found);
     if (why_not.empty()) why_not = cuda_kernels::lower_weight_gradient(context, kernels_, found);
     if (kernels_.cache != nullptr) cuda_kernels::lower_own_depthwise(context, kernels_, found);

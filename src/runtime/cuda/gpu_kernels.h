@@ -58,6 +58,9 @@ void lower_pad(const LowerContext& context, const GpuKernels& kernels, std::vect
 void lower_pooling(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_resize(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
+// A product and the sum of an operand's rows.
+void lower_bias_gradient(const LowerContext& context, const GpuKernels& kernels,
+                         std::vector<Candidate>& found);
 // What only training steps hold: each of the families that follow.
 void lower_of_training(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);
 void lower_optimizer(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found);

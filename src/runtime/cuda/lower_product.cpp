@@ -1,22 +1,17 @@
 // MatMul and Gemm on a GPU, alone and with an epilogue: cuBLASLt, its best guesses as candidates, and for one row our own kernel.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "graph/product_math.h"
 #include "runtime/cuda/gpu_kernels.h"
+#include "runtime/cuda/gpu_product.h"
 #include "runtime/cuda/product_form.h"
 #include "runtime/lower/group_view.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
-
-// Guesses that are measured, for each memory that one may have: the first is mostly the best, not always, and products
-// with few tiles of result are fastest where their sums are split, whose parts take memory.
-constexpr int kMostAlgorithms = 16;
-constexpr std::array<std::size_t, 2> kProductWorkspaces = {std::size_t{32} << 20, std::size_t{128} << 20};
 
 // --- what an epilogue may hold ---
 
@@ -35,64 +30,6 @@ const ProductStep* find_product_step(const graph::Node& node) {
   const bool by_erf = node.op == "Gelu" && node.attributes.text("approximate", "none") != "tanh";
   return found == kProductSteps.end() || by_erf ? nullptr : &*found;
 }
-
-// --- the kernel ---
-
-struct GpuProductTraits {
-  cuda::ProductDesc desc;
-  ProductInputs inputs;
-  cuda::ProductAlgorithm algorithm;
-  std::string implementation;
-};
-
-class GpuProduct : public Kernel {
- public:
-  GpuProduct(GpuProductTraits traits, std::unique_ptr<cuda::Product> product)
-      : traits_(std::move(traits)), product_(std::move(product)) {}
-
-  std::string implementation() const override { return traits_.implementation; }
-  std::size_t scratch_bytes() const override { return traits_.algorithm.workspace_bytes; }
-  std::optional<std::size_t> in_place_input() const override {
-    return cuda_kernels::in_place_input(traits_.inputs);
-  }
-  Status enqueue(const KernelArguments& arguments, Queue& queue) override {
-    const auto input = [&](const std::optional<std::size_t>& i) {
-      return i ? arguments.inputs[*i] : nullptr;
-    };
-    const cuda::ProductOperands operands{.a = input(traits_.inputs.a),
-                                         .b = input(traits_.inputs.b),
-                                         .row = input(traits_.inputs.row),
-                                         .added = input(traits_.inputs.added),
-                                         .d = arguments.outputs[0],
-                                         .workspace = arguments.scratch};
-    const cuda::StreamHandle stream = static_cast<CudaQueue&>(queue).stream();
-    if (const uint32_t alignment = alignment_of(operands); alignment < cuda::kProductAlignment) [[unlikely]] {
-      HONE_CHECK(find_less_aligned(alignment));
-      return product_->run(less_aligned_->algorithm, operands, stream);
-    }
-    return product_->run(traits_.algorithm, operands, stream);
-  }
-
- private:
-  struct LessAligned {
-    uint32_t alignment = 0;
-    cuda::ProductAlgorithm algorithm;
-  };
-  // A part of a tensor may begin anywhere (a view). The library's first guess for that, within this kernel's scratch.
-  Status find_less_aligned(uint32_t alignment) {
-    if (less_aligned_ && less_aligned_->alignment == alignment) return {};
-    HONE_ASSIGN(const std::vector<cuda::ProductAlgorithm> found,
-                product_->algorithms(1, traits_.algorithm.workspace_bytes, alignment));
-    if (found.empty())
-      return unsupported(fmt::format("cuBLASLt has no product of operands aligned to {} bytes", alignment));
-    less_aligned_ = LessAligned{alignment, found[0]};
-    return {};
-  }
-
-  GpuProductTraits traits_;
-  std::unique_ptr<cuda::Product> product_;
-  std::optional<LessAligned> less_aligned_;
-};
 
 bool is_product_type(DType type) {
   return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
@@ -114,7 +51,8 @@ std::optional<Batches> batches_of(const Shape& operand, const Shape& result) {
 
 class FormReader {
  public:
-  FormReader(const LowerContext& context, const GroupView& group) : context_(context), group_(group) {}
+  FormReader(const LowerContext& context, const GroupView& group, std::span<const graph::Node> epilogue)
+      : context_(context), group_(group), epilogue_(epilogue) {}
 
   // nullopt where the library does not compute the node.
   std::optional<ProductForm> read() {
@@ -182,7 +120,7 @@ class FormReader {
   // The operators behind the product: what is added, then at most one function of the sum.
   bool read_epilogue() {
     graph::ValueId value = group_.anchor().outputs[0];
-    for (const graph::Node& node : group_.nodes().subspan(1)) {
+    for (const graph::Node& node : epilogue_) {
       const ProductStep* const step = find_product_step(node);
       if (step == nullptr || form_.desc.activation != cuda::ProductActivation::kNone) return false;
       if (step->activation != cuda::ProductActivation::kNone) {
@@ -218,31 +156,9 @@ class FormReader {
 
   const LowerContext& context_;
   const GroupView& group_;
+  std::span<const graph::Node> epilogue_;
   ProductForm form_;
 };
-
-struct Guess {
-  cuda::ProductAlgorithm algorithm;
-  std::size_t workspace = 0;  // that it was found with
-  std::size_t place = 0;      // among those, from 1
-};
-
-// The guesses for each workspace, those that are the same once.
-std::vector<Guess> guesses_of(const cuda::Product& product) {
-  std::vector<Guess> all;
-  for (const std::size_t workspace : kProductWorkspaces) {
-    const auto found = product.algorithms(kMostAlgorithms, workspace);
-    if (!found.ok()) continue;
-    for (std::size_t i = 0; i < found->size(); ++i) {
-      const cuda::ProductAlgorithm& algorithm = (*found)[i];
-      const bool known = std::any_of(all.begin(), all.end(), [&](const Guess& guess) {
-        return std::memcmp(&guess.algorithm.algorithm, &algorithm.algorithm, sizeof algorithm.algorithm) == 0;
-      });
-      if (!known) all.push_back({algorithm, workspace, i + 1});
-    }
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -255,32 +171,41 @@ std::vector<graph::EpilogueCapability> product_epilogues() {
   return rows;
 }
 
-void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
+std::optional<ProductForm> product_form(const LowerContext& context) {
   const GroupView group(context);
-  if (kernels.products == nullptr || graph::product_kind(group.anchor()) != graph::GroupKind::kMatmul ||
-      (group.is_group() && group.kind() != graph::GroupKind::kMatmul))
-    return;
-  if (!is_product_type(context.out().dtype) || element_count(context.out_shape()) == 0) return;
-  const auto form = FormReader(context, group).read();
-  if (!form) return;
-  const auto product = cuda::Product::make(kernels.products, form->desc);
+  const bool with_sum = group.kind() == graph::GroupKind::kBiasGradient;
+  if (graph::product_kind(group.anchor()) != graph::GroupKind::kMatmul ||
+      (group.is_group() && group.kind() != graph::GroupKind::kMatmul && !with_sum))
+    return std::nullopt;
+  if (!is_product_type(context.out().dtype) || element_count(context.out_shape()) == 0) return std::nullopt;
+  const auto behind = group.nodes().subspan(1);
+  return FormReader(context, group, with_sum ? behind.first(behind.size() - 1) : behind).read();
+}
+
+void offer_products(const ProductForm& form, const GpuKernels& kernels, bool with_epilogue,
+                    std::vector<Candidate>& found) {
+  const auto product = cuda::Product::make(kernels.products, form.desc);
   if (!product.ok()) return;
-  const std::vector<Guess> guesses = guesses_of(**product);
-  for (const Guess& guess : guesses) {
+  const std::vector<ProductGuess> guesses = guesses_of(**product);
+  for (const ProductGuess& guess : guesses) {
     const GpuProductTraits traits{
-        form->desc, form->inputs, guess.algorithm,
-        fmt::format("cuBLASLt{}{} (guess {} for {} MiB, of {})", form->desc.tf32 ? " tf32" : "",
-                    group.is_group() ? " with epilogue" : "", guess.place, guess.workspace >> 20,
-                    guesses.size())};
+        .desc = form.desc,
+        .inputs = form.inputs,
+        .algorithm = guess.algorithm,
+        .implementation = fmt::format("cuBLASLt{}{} (guess {} for {} MiB, of {})",
+                                      form.desc.tf32 ? " tf32" : "", with_epilogue ? " with epilogue" : "",
+                                      guess.place, guess.workspace >> 20, guesses.size())};
     // The library's guesses are the same as long as its version is, which the timing cache's key holds.
     found.push_back({.name = fmt::format("cuBLASLt {} for {} MiB", guess.place, guess.workspace >> 20),
-                     .make = [library = kernels.products, traits]() -> Result<std::unique_ptr<Kernel>> {
-                       HONE_ASSIGN(std::unique_ptr<cuda::Product> made,
-                                   cuda::Product::make(library, traits.desc));
-                       return std::unique_ptr<Kernel>(std::make_unique<GpuProduct>(traits, std::move(made)));
-                     }});
+                     .make = [library = kernels.products, traits] { return make_product(library, traits); }});
   }
-  if (kernels.cache != nullptr) offer_gemv(*form, kernels, group.is_group(), found);
+  if (kernels.cache != nullptr) offer_gemv(form, kernels, with_epilogue, found);
+}
+
+void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
+  if (kernels.products == nullptr || graph::is_group(context.node, graph::GroupKind::kBiasGradient)) return;
+  if (const auto form = product_form(context))
+    offer_products(*form, kernels, graph::is_group(context.node), found);
 }
 
 }  // namespace hone::runtime::cuda_kernels

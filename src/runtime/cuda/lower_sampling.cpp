@@ -11,13 +11,13 @@ namespace gpu = hone::kernels::gpu;
 // Of images of the shape `x` and type `dtype`; the grid is input `points`.
 std::optional<gpu::GridSampleProgram> grid_sample_program(const LowerContext& context, const Shape& x,
                                                           DType dtype, std::size_t points) {
-  using Program = gpu::GridSampleProgram;
+  using GridSample = gpu::GridSampleProgram;
   const Shape grid = context.in_shape(points);
   if (x.size() < 3 || grid.size() != x.size() || grid[0] != x[0] ||
       grid.back() != static_cast<int64_t>(x.size()) - 2)
     return std::nullopt;
   const Attributes& attributes = context.node.attributes;
-  Program program{.dtype = dtype,
+  GridSample program{.dtype = dtype,
                   .grid = context.in(points).dtype,
                   .batch = x[0],
                   .channels = x[1],
@@ -28,12 +28,12 @@ std::optional<gpu::GridSampleProgram> grid_sample_program(const LowerContext& co
                     padding = attributes.text("padding_mode", "zeros");
   if (mode != "linear" && mode != "nearest" && mode != "cubic") return std::nullopt;
   if (padding != "zeros" && padding != "border" && padding != "reflection") return std::nullopt;
-  program.mode = mode == "nearest" ? Program::Mode::kNearest
-                 : mode == "cubic" ? Program::Mode::kCubic
-                                   : Program::Mode::kLinear;
-  program.padding = padding == "border"       ? Program::Padding::kBorder
-                    : padding == "reflection" ? Program::Padding::kReflection
-                                              : Program::Padding::kZeros;
+  program.mode = mode == "nearest" ? GridSample::Mode::kNearest
+                 : mode == "cubic" ? GridSample::Mode::kCubic
+                                   : GridSample::Mode::kLinear;
+  program.padding = padding == "border"       ? GridSample::Padding::kBorder
+                    : padding == "reflection" ? GridSample::Padding::kReflection
+                                              : GridSample::Padding::kZeros;
   return program;
 }
 

@@ -27,6 +27,13 @@ inline std::optional<std::size_t> in_place_input(const ProductInputs& inputs) {
   return added == a || added == b || added == row ? std::nullopt : added;
 }
 
+// Of a node that is a product, or its group with an epilogue, whatever sum stands behind it; nullopt where cuBLASLt does not
+// compute it.
+std::optional<ProductForm> product_form(const LowerContext& context);
+// Adds the product's kernels, the library's guesses and ours: output 0 is the product's.
+void offer_products(const ProductForm& form, const GpuKernels& kernels, bool with_epilogue,
+                    std::vector<Candidate>& found);
+
 // Adds our own kernel where the product has one row.
 void offer_gemv(const ProductForm& form, const GpuKernels& kernels, bool with_epilogue,
                 std::vector<Candidate>& found);

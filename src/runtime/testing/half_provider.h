@@ -13,6 +13,7 @@ class HalfProvider : public CpuProvider {
  public:
   explicit HalfProvider(int threads = 1) : CpuProvider(threads), takes_(CpuProvider::capabilities()) {
     takes_.products = {DType::kF32, DType::kF16, DType::kBF16};
+    takes_.bias_gradients = {DType::kF16, DType::kBF16};
     takes_.tf32_products = true;
     takes_.convolution_layout = Layout::kPlain;
   }
