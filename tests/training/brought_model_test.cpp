@@ -1,4 +1,7 @@
-// A user's own model with an operator that has no gradient: what is said, and that doing what is said makes it train.
+// A user's own model: one with an operator that has no gradient, what is said of it, and that doing what is said makes it train; and one
+// that learns where it reads its image.
+#include <algorithm>
+
 #include "tests/cli/run_program.h"
 #include "tests/training/tiny_recipe.h"
 #include <gmock/gmock.h>
@@ -7,6 +10,7 @@
 #include "core/philox.h"
 #include "graph/builder.h"
 #include "lab/training/trainer.h"
+#include "model/onnx/reader.h"
 #include "model/onnx/writer.h"
 
 namespace hone::training {
@@ -108,6 +112,39 @@ TEST(BroughtModel, SaysWhereNothingWouldBeLeftToTrain) {
   ASSERT_TRUE(model::write_onnx(determined({"stem"}, false), onnx).ok());
   EXPECT_THAT(error_of(onnx, folder / "run"), HasSubstr("every weight lies before it"));
   EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+// A spatial transformer (Jaderberg et al. 2015): where the image is read is learned, beginning with the image as it is.
+graph::Graph spatial_transformer() {
+  GraphBuilder b("net");
+  const ValueId image =
+      b.input("image", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("n"), 1, 12, 12}));
+  const ValueId unchanged = b.constant("map.bias", Tensor::f32({6}, std::vector<float>{1, 0, 0, 0, 1, 0}));
+  const ValueId map =
+      b.add("Gemm", {b.add("Flatten", {image}), weight(b, "map.weight", {144, 6}), unchanged});
+  const ValueId theta = b.add("Reshape", {map, b.constant("form", Tensor::i64({3}, Ints{-1, 2, 3}))});
+  const ValueId grid = b.add("AffineGrid", {theta, b.add("Shape", {image})}, {}, "grid");
+  const ValueId read = b.add("Flatten", {b.add("GridSample", {image, grid}, {}, "read")});
+  const ValueId logits =
+      b.add("Gemm", {read, weight(b, "dense.weight", {144, 10}), weight(b, "dense.bias", {10})});
+  b.rename(logits, "logits");
+  b.output(logits);
+  auto made = std::move(b).finish();
+  if (!made.ok()) throw std::runtime_error(made.error().message);
+  return *std::move(made);
+}
+
+TEST(BroughtModel, LearnsWhereToReadTheImage) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(model::write_onnx(spatial_transformer(), folder / "net.onnx").ok());
+  EXPECT_EQ(error_of(folder / "net.onnx", folder / "run"), "");
+  const auto trained = model::read_onnx(folder / "run" / "model.onnx");
+  ASSERT_TRUE(trained.ok()) << trained.error().message;
+  const auto bias = std::find_if(trained->values().begin(), trained->values().end(),
+                                 [](const graph::Value& value) { return value.name == "map.bias"; });
+  ASSERT_NE(bias, trained->values().end());
+  ASSERT_TRUE(bias->constant.has_value());
+  EXPECT_NE(bias->constant->to_doubles(), (std::vector<double>{1, 0, 0, 0, 1, 0}));
 }
 
 }  // namespace
