@@ -18,12 +18,12 @@ std::optional<gpu::GridSampleProgram> grid_sample_program(const LowerContext& co
     return std::nullopt;
   const Attributes& attributes = context.node.attributes;
   GridSample program{.dtype = dtype,
-                  .grid = context.in(points).dtype,
-                  .batch = x[0],
-                  .channels = x[1],
-                  .points = element_count(std::span(grid).subspan(1, grid.size() - 2)),
-                  .image = Shape(x.begin() + 2, x.end()),
-                  .align_corners = attributes.integer("align_corners", 0) != 0};
+                     .grid = context.in(points).dtype,
+                     .batch = x[0],
+                     .channels = x[1],
+                     .points = element_count(std::span(grid).subspan(1, grid.size() - 2)),
+                     .image = Shape(x.begin() + 2, x.end()),
+                     .align_corners = attributes.integer("align_corners", 0) != 0};
   const std::string mode = attributes.text("mode", "linear"),
                     padding = attributes.text("padding_mode", "zeros");
   if (mode != "linear" && mode != "nearest" && mode != "cubic") return std::nullopt;
