@@ -98,6 +98,25 @@ TEST(RecurrentGradient, OfALayerWithoutBiasesAndStates) {
                  {.known_extents_only = true});
 }
 
+// Queries, keys, values; a state, decays and rates where the rule has them.
+TEST(LinearAttentionGradient, OfEveryRule) {
+  const GradientOptions extents{.low = -1, .high = 0.5, .needs_extents = true};
+  const auto attention = [](const std::string& rule, int64_t queries, int64_t keys) {
+    return Attributes{{"q_num_heads", queries}, {"kv_num_heads", keys}, {"update_rule", rule}};
+  };
+  const std::vector<Shape> plain{{2, 5, 4}, {2, 5, 2}, {2, 5, 6}};
+  check_gradient(plain, node("LinearAttention", attention("linear", 4, 2)), extents);
+  check_gradient({{1, 3, 4}, {1, 3, 4}, {1, 3, 2}, {1, 2, 2, 1}, {1, 3, 2}},
+                 node("LinearAttention", attention("gated", 2, 2)), extents);
+  check_gradient({{1, 3, 4}, {1, 3, 2}, {1, 3, 3}, {1, 1, 2, 3}, {1, 3, 1}, {1, 3, 1}},
+                 node("LinearAttention", attention("gated_delta", 2, 1)), extents);
+  const Build with_state = [&](GraphBuilder& b, const Values& x) {
+    const Values out = b.add_many("LinearAttention", x, 2, attention("linear", 4, 2));
+    return b.add("Mul", {b.add("ReduceSum", {out[0]}), out[1]});
+  };
+  check_gradient(plain, with_state, extents);
+}
+
 TEST(EinsumGradient, OfProductsSumsAndTurns) {
   const auto check = [](const char* equation, const std::vector<Shape>& shapes) {
     SCOPED_TRACE(equation);
