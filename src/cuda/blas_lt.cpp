@@ -14,9 +14,9 @@ ProductTypes types_of(const ProductDesc& desc) {
   using enum BlasType;
   switch (desc.dtype) {
     case DType::kF16:
-      return {kF16, kF16, kF32, kBlasComputeF32};
+      return {kF16, desc.wide ? kF32 : kF16, kF32, kBlasComputeF32};
     case DType::kBF16:
-      return {kBF16, kBF16, kF32, kBlasComputeF32};
+      return {kBF16, desc.wide ? kF32 : kBF16, kF32, kBlasComputeF32};
     case DType::kI8:
       return {kI8, kI32, kI32, kBlasComputeI32};
     case DType::kF8E4M3FN:

@@ -22,9 +22,10 @@ enum class ProductActivation : uint8_t { kNone, kRelu, kGeluTanh };
 // where there is one, is added to each row. `batch` of them, so many elements apart; a stride of 0 is one matrix for
 // all, and the row is one for all. f16 and bf16 are multiplied exactly, summed in f32 and rounded once.
 struct ProductDesc {
-  // Of all operands: f32, f16, bf16. i8 gives i32 and f8 (e4m3) bf16, both only where b alone is transposed, with
+  // Of all operands, but for `wide`: f32, f16, bf16. i8 gives i32 and f8 (e4m3) bf16, both only where b alone is transposed, with
   // extents that are whole 16 bytes; whole numbers have an alpha that is one.
   DType dtype = DType::kF32;
+  bool wide = false;  // of f16 and bf16: `added`, row and d are f32, and sums are stored as they are
   bool tf32 = false;  // f32 rounded to 10 bits before it is multiplied: lossy
   int64_t rows = 0, columns = 0, depth = 0;
   bool transpose_a = false, transpose_b = false;

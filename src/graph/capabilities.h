@@ -64,8 +64,12 @@ struct Capabilities {
   // f32, so that a Cast of such a product's result to f32 is a step of its epilogue that stores them as they are, and a
   // Cast back the last one.
   DTypeSet converted_products;
-  bool attention = false;        // Attention without the matrix of all weights in memory
-  bool split_attention = false;  // attention groups: operands are read as parts of wider rows
+  // Types whose matrix products can add their sums, which are f32, to a tensor of f32: a Cast of the result and the Adds behind
+  // it are steps of the epilogue, which rounds nothing between them.
+  DTypeSet widened_sums;
+  bool narrow_normalizations = false;  // groups that store what a normalisation of f32 gives in f16 or bf16
+  bool attention = false;              // Attention without the matrix of all weights in memory
+  bool split_attention = false;        // attention groups: operands are read as parts of wider rows
 
   Layout convolution_layout = Layout::kPlain;  // what convolutions run fastest in
   Layout converted_layout = Layout::kPlain;    // and those that read converted_products

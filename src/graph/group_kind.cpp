@@ -15,7 +15,8 @@ struct KindName {
 };
 constexpr std::array kKindNames = {
     KindName{GroupKind::kPointwise, "pointwise"}, KindName{GroupKind::kConvolution, "convolution"},
-    KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"}};
+    KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"},
+    KindName{GroupKind::kNormalization, "normalization"}};
 
 bool is_pointwise_operator(const Node& node) {
   const OpEntry* entry = find_entry(node);
@@ -29,6 +30,12 @@ bool fits_attention(const Node& node, bool last) {
               : node.op == "Split";
 }
 
+// The normalisation, then an Add, then a Cast; either may be absent.
+bool fits_normalization(const Node& node, std::size_t i, std::size_t count) {
+  if (i == 0) return is_row_normalization(node);
+  return node.op == "Cast" ? i + 1 == count : node.op == "Add" && i == 1;
+}
+
 // Whether the body of a group of this kind may hold `node` at place `i` of `count`.
 bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t count) {
   switch (kind) {
@@ -39,6 +46,8 @@ bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t cou
       return i == 0 ? product_kind(node) == kind : is_pointwise_operator(node);
     case GroupKind::kAttention:
       return fits_attention(node, i + 1 == count);
+    case GroupKind::kNormalization:
+      return fits_normalization(node, i, count);
   }
   return false;
 }
@@ -66,6 +75,11 @@ std::optional<GroupKind> product_kind(const Node& node) {
   if (node.op == "Conv" || node.op == "ConvTranspose") return GroupKind::kConvolution;
   if (node.op == "MatMul" || node.op == "Gemm") return GroupKind::kMatmul;
   return std::nullopt;
+}
+
+bool is_row_normalization(const Node& node) {
+  return node.op == "LayerNormalization" || node.op == "RMSNormalization" ||
+         node.op == "hone.LayerNormalizationGradient";
 }
 
 bool is_group(const Node& node) { return node.op == "hone.Fused"; }

@@ -18,15 +18,19 @@ enum class GroupKind : uint8_t {
   kConvolution,  // one Conv or ConvTranspose, then pointwise operators: its epilogue
   kMatmul,       // one MatMul or Gemm, then pointwise operators: its epilogue
   kAttention,    // Splits that part matrices into operands, then the one Attention that reads the parts
+  kNormalization,  // one normalisation of rows or its gradient, then what is added to its first result, and a Cast of that
 };
 
-std::string_view group_kind_name(GroupKind kind);  // "pointwise", "convolution", "matmul", "attention"
+std::string_view group_kind_name(GroupKind kind);  // "pointwise", "convolution", "matmul", …
 std::optional<GroupKind> group_kind_from_name(std::string_view name);
 std::string group_kind_names();  // all of them, for an error: "pointwise, convolution, …"
 
 // The kind of group that `node` may begin as its product: kConvolution or kMatmul. nullopt for an operator
 // that is no product with a bias and an epilogue.
 std::optional<GroupKind> product_kind(const Node& node);
+
+// Whether `node` may begin a group of kind kNormalization.
+bool is_row_normalization(const Node& node);
 
 bool is_group(const Node& node);
 // The kind of a group; nullopt for any other node, and for a group whose kind is not known (which the

@@ -118,13 +118,14 @@ void multiply(void* data) {
   }
 }
 
-// What comes of operands of a type; narrow ones only where the left one alone is transposed, in whole 16 bytes.
+// What comes of operands of a type, of halves f32 as well; narrow ones only where the left one alone is transposed, in whole 16 bytes.
 bool types_fit(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
   const bool narrow = a.type == BlasType::kI8 || a.type == BlasType::kF8E4M3;
   const BlasType result = a.type == BlasType::kI8       ? BlasType::kI32
                           : a.type == BlasType::kF8E4M3 ? BlasType::kBF16
                                                         : a.type;
-  if (a.type != b.type || d.type != result) return false;
+  const bool half = a.type == BlasType::kF16 || a.type == BlasType::kBF16;
+  if (a.type != b.type || (d.type != result && !(half && d.type == BlasType::kF32))) return false;
   if ((desc.compute == hone::cuda::kBlasComputeI32) != (a.type == BlasType::kI8)) return false;
   return !narrow ||
          (desc.transposed_a != 0 && desc.transposed_b == 0 && a.rows % 16 == 0 && d.rows % 16 == 0);
