@@ -17,6 +17,7 @@
 #include "passes/fuse_batch_norm_relu.h"
 #include "passes/fuse_cross_entropy.h"
 #include "passes/fuse_epilogues.h"
+#include "passes/fuse_normalization.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/fuse_relu_gradient.h"
 #include "passes/keep_attention_sums.h"
@@ -124,6 +125,11 @@ const std::vector<Pass>& pipeline() {
       // kernels apply an epilogue for free.
       {"fuse_epilogues", "fuse", Numerics::kReassociating,
        "apply bias, activation and residual while a product's results are in registers", fuse_epilogues},
+      // What no product took of a residual sum, and conversions of it.
+      {"fuse_normalization", "fuse", Numerics::kExact,
+       "store what a normalisation of f32 gives in the narrow type that is read, and add to its gradient, in "
+       "one trip",
+       fuse_normalization},
       // What no product took: connected pointwise operators in one trip through memory.
       {"fuse_pointwise", "fuse", Numerics::kExact,
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},

@@ -336,6 +336,16 @@ const PassCase kPassCases[] = {
       %y: f32[*] = HardSwish(%c)
       return %y
     })"},
+    {"fuse_normalization", "of_a_residual_stream", R"((%x: f32[4,8], %g: bf16[4,8], %r: f32[4,8]) {
+      %s: f32[8] = constant numbers(8)
+      %b: f32[8] = constant numbers(8)
+      %n: f32[*] = LayerNormalization(%x, %s, %b)
+      %h: bf16[*] = Cast(%n) {to = 16}
+      %d: f32[*], %ds: f32[*], %db: f32[*] = hone.LayerNormalizationGradient(%g, %x, %s)
+      %a: f32[*] = Add(%r, %d)
+      %c: bf16[*] = Cast(%a) {to = 16}
+      return %h, %n, %c, %a, %ds, %db
+    })"},
     {"fuse_pointwise", "rows_columns_and_absent_operands",
      R"((%x: f32[4,3], %row: f32[3], %column: f32[4,1]) {
       %most: f32[] = constant dense(1.0)
@@ -370,7 +380,7 @@ const PassCase kPassCases[] = {
 bool is_for_half_types(const Pass& pass) {
   return pass.name == "fuse_cross_entropy" || pass.name == "fuse_batch_norm_relu" ||
          pass.name == "align_classes" || pass.name == "absorb_transposes" ||
-         pass.name == "keep_attention_sums";
+         pass.name == "keep_attention_sums" || pass.name == "fuse_normalization";
 }
 
 // Where no table of kernels of the CPU's lets a pass do anything: one that takes half types.

@@ -14,6 +14,8 @@ class HalfProvider : public CpuProvider {
   explicit HalfProvider(int threads = 1) : CpuProvider(threads), takes_(CpuProvider::capabilities()) {
     takes_.products = {DType::kF32, DType::kF16, DType::kBF16};
     takes_.tf32_products = true;
+    takes_.widened_sums = {DType::kF16, DType::kBF16};
+    takes_.narrow_normalizations = true;
     takes_.convolution_layout = Layout::kPlain;
   }
   std::string signature(Share share) const override { return "half " + CpuProvider::signature(share); }
