@@ -26,7 +26,7 @@ enum class ProductBiasGradient : uint8_t { kNone, kOfA, kOfB };
 // where there is one, is added to each row. `batch` of them, so many elements apart; a stride of 0 is one matrix for
 // all, and the row is one for all. f16 and bf16 are multiplied exactly, summed in f32 and rounded once.
 struct ProductDesc {
-  // Of all operands: f32, f16, bf16. i8 gives i32 and f8 (e4m3) bf16, both only where b alone is transposed, with
+  // Of all operands, but for `f32_result`: f32, f16, bf16. i8 gives i32 and f8 (e4m3) bf16, both only where b alone is transposed, with
   // extents that are whole 16 bytes; whole numbers have an alpha that is one.
   DType dtype = DType::kF32;
   bool tf32 = false;  // f32 rounded to 10 bits before it is multiplied: lossy
@@ -37,7 +37,7 @@ struct ProductDesc {
   bool row = false, added = false;
   float beta = 1;  // of `added`
   ProductActivation activation = ProductActivation::kNone;
-  bool f32_result = false;  // of f16 and bf16: d as it was summed, and `added`
+  bool f32_result = false;  // of f16 and bf16: `added`, row and d are f32, and sums are stored as they are
   // Of d's type, which is all that the library has. Of one matrix, with alpha 1 and nothing after the product. Their order
   // of summation is the library's; tf32 may round what they are of.
   ProductBiasGradient bias_gradient = ProductBiasGradient::kNone;

@@ -66,8 +66,12 @@ struct Capabilities {
   DTypeSet converted_products;
   // Products of these may sum the rows of an operand meanwhile (groups of kind bias_gradient).
   DTypeSet bias_gradients;
-  bool attention = false;        // Attention without the matrix of all weights in memory
-  bool split_attention = false;  // attention groups: operands are read as parts of wider rows
+  // Types whose matrix products can add their sums, which are f32, to a tensor of f32: a Cast of the result and the Adds behind
+  // it are steps of the epilogue, which rounds nothing between them.
+  DTypeSet widened_sums;
+  bool narrow_normalizations = false;  // groups that store what a normalisation of f32 gives in f16 or bf16
+  bool attention = false;              // Attention without the matrix of all weights in memory
+  bool split_attention = false;        // attention groups: operands are read as parts of wider rows
 
   Layout convolution_layout = Layout::kPlain;  // what convolutions run fastest in
   Layout converted_layout = Layout::kPlain;    // and those that read converted_products

@@ -13,10 +13,12 @@ struct KindName {
   GroupKind kind;
   std::string_view name;
 };
-constexpr std::array kKindNames = {
-    KindName{GroupKind::kPointwise, "pointwise"}, KindName{GroupKind::kConvolution, "convolution"},
-    KindName{GroupKind::kMatmul, "matmul"}, KindName{GroupKind::kAttention, "attention"},
-    KindName{GroupKind::kBiasGradient, "bias_gradient"}};
+constexpr std::array kKindNames = {KindName{GroupKind::kPointwise, "pointwise"},
+                                   KindName{GroupKind::kConvolution, "convolution"},
+                                   KindName{GroupKind::kMatmul, "matmul"},
+                                   KindName{GroupKind::kAttention, "attention"},
+                                   KindName{GroupKind::kBiasGradient, "bias_gradient"},
+                                   KindName{GroupKind::kNormalization, "normalization"}};
 
 bool is_pointwise_operator(const Node& node) {
   const OpEntry* entry = find_entry(node);
@@ -32,6 +34,12 @@ bool fits_attention(const Node& node, bool last) {
               : node.op == "Split";
 }
 
+// The normalisation, then an Add, then a Cast; either may be absent.
+bool fits_normalization(const Node& node, std::size_t i, std::size_t count) {
+  if (i == 0) return is_row_normalization(node);
+  return node.op == "Cast" ? i + 1 == count : node.op == "Add" && i == 1;
+}
+
 // Whether the body of a group of this kind may hold `node` at place `i` of `count`.
 bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t count) {
   switch (kind) {
@@ -45,6 +53,8 @@ bool fits_group(GroupKind kind, const Node& node, std::size_t i, std::size_t cou
     case GroupKind::kBiasGradient:
       if (i == 0) return product_kind(node) == GroupKind::kMatmul;
       return is_pointwise_operator(node) || (i + 1 == count && is_sum(node));
+    case GroupKind::kNormalization:
+      return fits_normalization(node, i, count);
   }
   return false;
 }
@@ -88,6 +98,11 @@ std::optional<GroupKind> product_kind(const Node& node) {
 bool sums_over_rows(const Node& product, std::size_t i) {
   if (i == 0) return product.op == "Gemm" && product.attributes.integer("transA", 0) != 0;
   return product.op == "MatMul" || product.attributes.integer("transB", 0) == 0;
+}
+
+bool is_row_normalization(const Node& node) {
+  return node.op == "LayerNormalization" || node.op == "RMSNormalization" ||
+         node.op == "hone.LayerNormalizationGradient";
 }
 
 bool is_group(const Node& node) { return node.op == "hone.Fused"; }

@@ -21,6 +21,7 @@ enum class GroupKind : uint8_t {
   // A matmul group's operators, or the product alone, then the sum of the rows of one of its operands, which the product
   // sums over as well: the gradients of a linear layer's weights and bias.
   kBiasGradient,
+  kNormalization,  // one normalisation of rows or its gradient, then what is added to its first result, and a Cast of that
 };
 
 std::string_view group_kind_name(GroupKind kind);  // "pointwise", "bias_gradient", …
@@ -33,6 +34,9 @@ std::optional<GroupKind> product_kind(const Node& node);
 
 // Whether a MatMul or Gemm sums over the rows of its operand `i` (0 or 1) as it lies in memory, where that is one matrix.
 bool sums_over_rows(const Node& product, std::size_t i);
+
+// Whether `node` may begin a group of kind kNormalization.
+bool is_row_normalization(const Node& node);
 
 bool is_group(const Node& node);
 // The kind of a group; nullopt for any other node, and for a group whose kind is not known (which the

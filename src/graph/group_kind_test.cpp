@@ -21,7 +21,7 @@ Status verified(const std::string& kind, const std::string& operators) {
 
 TEST(GroupKind, NamesRoundTrip) {
   for (const GroupKind kind : {GroupKind::kPointwise, GroupKind::kConvolution, GroupKind::kMatmul,
-                               GroupKind::kAttention, GroupKind::kBiasGradient})
+                               GroupKind::kAttention, GroupKind::kBiasGradient, GroupKind::kNormalization})
     EXPECT_EQ(group_kind_from_name(group_kind_name(kind)), kind);
   EXPECT_FALSE(group_kind_from_name("pointwize"));
 }
@@ -29,6 +29,10 @@ TEST(GroupKind, NamesRoundTrip) {
 TEST(GroupKind, TheVerifierTakesWhatAKindHolds) {
   EXPECT_TRUE(verified("pointwise", "%a: f32[*] = Relu(%x)\n %y: f32[*] = Exp(%a)").ok());
   EXPECT_TRUE(verified("matmul", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = Relu(%a)").ok());
+  EXPECT_TRUE(verified("normalization",
+                       "%s: f32[2] = constant dense(1.0, 2.0)\n %a: f32[*] = LayerNormalization(%x, %s)\n "
+                       "%y: f32[*] = Add(%a, %x)")
+                  .ok());
 }
 
 TEST(GroupKind, TheVerifierRefusesAKindThatIsNone) {
@@ -46,7 +50,11 @@ TEST(GroupKind, TheVerifierRefusesWhatAKindDoesNotHold) {
         std::pair("attention", "%y: f32[*] = Relu(%x)"),
         std::pair("bias_gradient", "%a: f32[*] = MatMul(%x, %x)\n %y: f32[*] = MatMul(%a, %x)"),
         std::pair("bias_gradient",
-                  "%a: f32[*] = MatMul(%x, %x)\n %b: f32[*] = ReduceSum(%x)\n %y: f32[*] = Add(%a, %b)")}) {
+                  "%a: f32[*] = MatMul(%x, %x)\n %b: f32[*] = ReduceSum(%x)\n %y: f32[*] = Add(%a, %b)"),
+        std::pair("normalization", "%y: f32[*] = Add(%x, %x)"),
+        std::pair("normalization",
+                  "%s: f32[2] = constant dense(1.0, 2.0)\n %a: f32[*] = LayerNormalization(%x, %s)\n "
+                  "%y: f32[*] = Relu(%a)")}) {
     const Status status = verified(kind, operators);
     ASSERT_FALSE(status.ok()) << kind;
     EXPECT_NE(status.error().message.find("cannot hold"), std::string::npos) << status.error().message;

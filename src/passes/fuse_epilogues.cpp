@@ -43,7 +43,9 @@ class EpilogueFuser {
         break;
       }
       const Node next = builder_.node(*reader);
-      const auto taken = converts(next, value, anchor) ? std::vector{*reader} : takes(*reader, value, kind);
+      const auto taken = converts(next, value, anchor) ? std::vector{*reader}
+                         : widens(next, value, anchor) ? widened_sum(*reader, kind)
+                                                       : takes(*reader, value, kind);
       if (taken.empty()) break;
       nodes.insert(nodes.end(), taken.begin(), taken.end());
       HONE_ASSIGN(Group longer, make_group(builder_, nodes, kind));
@@ -69,6 +71,21 @@ class EpilogueFuser {
     const DType narrow = builder_.type(sums).dtype;
     if (node.op != "Cast" || !target_.takes.converted_products.holds(narrow)) return false;
     return builder_.type(node.outputs[0]).dtype == (value == sums ? DType::kF32 : narrow);
+  }
+
+  // A narrow product's result to f32, where the target's kernels add f32 to their sums.
+  bool widens(const Node& node, ValueId value, NodeId anchor) const {
+    return node.op == "Cast" && value == builder_.node(anchor).outputs[0] &&
+           target_.takes.widened_sums.holds(builder_.type(value).dtype) &&
+           builder_.type(node.outputs[0]).dtype == DType::kF32;
+  }
+
+  // The Cast with the Add behind it; empty where there is none: alone it would only write twice the bytes.
+  std::vector<NodeId> widened_sum(NodeId cast, GroupKind kind) const {
+    const ValueId wide = builder_.node(cast).outputs[0];
+    const auto reader = only_reader(builder_, wide);
+    if (!reader || builder_.node(*reader).op != "Add" || !fits(builder_.node(*reader), wide, kind)) return {};
+    return {cast, *reader};
   }
 
   // What nothing reads needs no kernel.

@@ -128,5 +128,32 @@ TEST(FuseEpilogues, SaysWhyASharedResultIsNotFused) {
                    "its result has 2 readers");
 }
 
+// On a GPU a product of bf16 adds its sums, which are f32, to a residual stream of f32.
+TEST(FuseEpilogues, WidensASumWhereTheTargetDoesAndAnAddFollows) {
+  constexpr const char* kResidual = R"((%x: bf16[4,2], %w: bf16[2,3], %b: f32[3], %r: f32[4,3]) {
+    %m: bf16[*] = MatMul(%x, %w)
+    %c: f32[*] = Cast(%m) {to = 1}
+    %a: f32[*] = Add(%c, %b)
+    %y: f32[*] = Add(%r, %a)
+    return %y
+  })";
+  PassContext context = willing_target();
+  context.target.takes.products = {DType::kF32, DType::kBF16};
+  for (graph::EpilogueCapability& row : context.target.takes.epilogue) row.any_row = row.binary;
+  EXPECT_TRUE(run_pass(fuse_epilogues, graph_of(kResidual), context).done.empty());
+  context.target.takes.widened_sums = {DType::kBF16};
+  const PassOutcome outcome = run_pass(fuse_epilogues, graph_of(kResidual), context);
+  ASSERT_EQ(outcome.graph.nodes().size(), 1U) << graph::print(outcome.graph);
+  EXPECT_EQ(outcome.graph.nodes()[0].bodies[0]->nodes().size(), 4U);
+  // Without a sum it would only write twice the bytes.
+  check_left_alone(fuse_epilogues, R"((%x: bf16[4,2], %w: bf16[2,3]) {
+    %m: bf16[*] = MatMul(%x, %w)
+    %c: f32[*] = Cast(%m) {to = 1}
+    %y: f32[*] = Exp(%c)
+    return %y
+  })",
+                   "", context);
+}
+
 }  // namespace
 }  // namespace hone::passes

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "core/onnx_dtype.h"
+#include "graph/training/step_part.h"
 #include "passes/precision_table.h"
 #include "passes/rewrite.h"
 
@@ -35,6 +36,10 @@ class Narrower {
       : graph_(graph), context_(context), type_(type), builder_(graph.name()) {}
 
   Result<PassOutcome> run() {
+    for (const Node& node : graph_.nodes())
+      for (const ValueId input : node.inputs)
+        if (input.valid())
+          if (const auto [at, first] = only_readers_.try_emplace(input, &node); !first) at->second = nullptr;
     for (ValueId input : graph_.inputs())
       made_[input] = builder_.input(graph_.value(input).name, graph_.type(input));
     for (const Node& node : graph_.nodes()) HONE_CHECK(place(node));
@@ -79,13 +84,20 @@ class Narrower {
     return converted_[key] = cast;
   }
 
-  // What a Transpose gives is converted before it, which moves half the bytes, and once with whoever reads it as it was.
+  // What a Transpose gives is converted before it, which moves half the bytes, and once with whoever reads it as it was. In a
+  // training step what a view gives, too: the conversion then stands behind the normalisation whose kernel takes it.
   std::optional<ValueId> turned_in(ValueId value, DType type, const std::string& name) {
     const graph::Value& source = graph_.value(value);
     if (type != type_ || !source.producer.valid()) return std::nullopt;
     const Node& node = graph_.node(source.producer);
-    if (node.op != "Transpose" || is_narrow(node.inputs[0])) return std::nullopt;
-    const ValueId turned = builder_.add("Transpose", {in_type(node.inputs[0], type)}, node.attributes, name);
+    const bool view = is_class(node, graph::OpClass::kView) && is_of_passes(node) && node.outputs.size() == 1;
+    if ((node.op != "Transpose" && !view) || !is_f32(graph_.type(node.inputs[0])) ||
+        is_narrow(node.inputs[0]))
+      return std::nullopt;
+    std::vector<ValueId> inputs = {in_type(node.inputs[0], type)};
+    for (std::size_t i = 1; i < node.inputs.size(); ++i)
+      inputs.push_back(node.has_input(i) ? native(node.inputs[i]) : node.inputs[i]);
+    const ValueId turned = builder_.add(node.op, inputs, node.attributes, name);
     builder_.mutable_node(builder_.value(turned).producer).provenance = node.provenance;
     return turned;
   }
@@ -116,12 +128,21 @@ class Narrower {
     const bool takes_f32 = node.has_input(0) && is_f32(graph_.type(node.inputs[0]));
     const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met && may_follow(node);
     if (!wanted) return emit(node, false);
-    if (const auto reading = row.rule == PrecisionRule::kKeeps ? reads_narrow(node, row) : std::nullopt) {
+    if (row.promotes && adds_to_f32(node)) {
+      outcome_.types.push_back(
+          {node.name, node.op, DType::kF32, false, "it adds to a tensor of f32, as residual sums do"});
+      return emit(node, false);
+    }
+    const bool led = row.leads != PrecisionRow::kNone && !is_narrow(node.inputs[row.leads]);
+    if (const auto reading =
+            row.rule == PrecisionRule::kKeeps || led ? reads_narrow(node, row) : std::nullopt) {
       if (gives_floats(node))
         outcome_.types.push_back({node.name, node.op, DType::kF32, false,
-                                  fmt::format("it reads {}; {}", dtype_name(type_), row.why)});
+                                  fmt::format("it reads {}; {}", dtype_name(type_),
+                                              led ? "what it is the gradient of is f32" : row.why)});
       return add(node, *reading, DType::kF32);
     }
+    if (led) return emit(node, false);
     const std::string why = row.rule == PrecisionRule::kKeeps ? std::string(row.why) : why_not(node, row);
     // What gives no float numbers (Shape) and asks for none is no loss.
     if (!why.empty() && gives_floats(node))
@@ -132,6 +153,49 @@ class Narrower {
     outcome_.types.push_back({node.name, node.op, type_, true, subnormals(node, row)});
     outcome_.done.push_back({node.name, fmt::format("{} in {}", node.op, dtype_name(type_))});
     return emit(node, true);
+  }
+
+  // --- sums that stay f32 in a training step ---
+
+  // Whether a tensor comes in f32 that is no row along the last axis: a bias is its product's, and of its type.
+  bool comes_wide(ValueId value) const {
+    if (!value.valid() || !is_f32(graph_.type(value)) || graph_.value(value).is_constant()) return false;
+    const auto known = made_.find(value);  // what is not placed yet is computed from narrow numbers
+    if (known != made_.end() ? builder_.type(known->second).dtype != DType::kF32
+                             : graph_.value(value).producer.valid())
+      return false;
+    const graph::TensorType& type = graph_.type(value);
+    return type.is_static() && element_count(type.shape()) > (type.rank() > 0 ? type.shape().back() : 1);
+  }
+
+  // A sum of the forward or backward pass to which a tensor of f32 is added, here or in the sum that alone reads this one.
+  // Scores that a softmax alone reads are no such sum, whatever is added to them.
+  bool adds_to_f32(const Node& node) const {
+    if (context_.narrow_residual) return false;
+    const Node* sum = &node;
+    while (sum != nullptr && precision_row(*sum).promotes && is_of_passes(*sum)) {
+      if (feeds_softmax(*sum)) return false;
+      if (std::any_of(sum->inputs.begin(), sum->inputs.end(),
+                      [&](ValueId input) { return comes_wide(input); }))
+        return true;
+      sum = only_reader_of(sum->outputs[0]);
+    }
+    return false;
+  }
+
+  static bool is_of_passes(const Node& node) {
+    const graph::StepPart part = graph::part_of_step(node);
+    return part == graph::StepPart::kForward || part == graph::StepPart::kBackward;
+  }
+
+  bool feeds_softmax(const Node& sum) const {
+    const Node* reader = only_reader_of(sum.outputs[0]);
+    return reader != nullptr && reader->op == "Softmax";
+  }
+
+  const Node* only_reader_of(ValueId value) const {
+    const auto found = only_readers_.find(value);
+    return found == only_readers_.end() || graph_.is_output(value) ? nullptr : found->second;
   }
 
   // A constant that is the same numbers in the narrow type.
@@ -336,6 +400,7 @@ class Narrower {
   const PassContext& context_;
   const DType type_;
   GraphBuilder builder_;
+  std::unordered_map<ValueId, const Node*> only_readers_;  // null: there are several
   std::unordered_map<ValueId, ValueId> made_;
   std::map<std::pair<ValueId, DType>, ValueId> converted_;
   std::unordered_map<ValueId, Narrowing> narrowings_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "graph/training/step_part.h"
 #include "passes/check_rewrite.h"
 #include "passes/precision_table.h"
 
@@ -413,6 +414,93 @@ TEST(PrecisionTable, SaysOfWhatItKeepsWhy) {
     const PrecisionRow row = precision_row(node);
     EXPECT_EQ(row.why.empty(), row.rule != PrecisionRule::kKeeps) << entry->name;
   }
+}
+
+// --- residual streams of training steps ---
+
+// The types of the values named, behind the pass, of a graph whose nodes are all of `part`.
+std::string types_in_step(std::string_view text, const std::vector<std::string>& values, graph::StepPart part,
+                          bool narrow_residual = false) {
+  PassContext context = half_target();
+  context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
+  context.narrow_residual = narrow_residual;
+  graph::GraphBuilder builder(graph_of(text));
+  if (part != graph::StepPart::kNone) graph::mark_part(builder, 0, part);
+  const PassOutcome outcome = run_pass(lower_to_bf16, *std::move(builder).finish(), context);
+  std::string types;
+  for (const std::string& name : values)
+    for (const graph::Node& node : outcome.graph.nodes())
+      if (node.outputs[0].valid() && outcome.graph.value(node.outputs[0]).name == name)
+        types +=
+            (types.empty() ? "" : " ") + std::string(dtype_name(outcome.graph.type(node.outputs[0]).dtype));
+  return types;
+}
+
+// As types promote in PyTorch: the stream is f32 from the embedding on, what products read and give is bf16. A bias behind
+// a product goes to f32 with it where the stream alone reads that, and is the product's elsewhere.
+TEST(LowerPrecision, ResidualSumsOfATrainingStepStayF32) {
+  constexpr std::string_view kBlock = R"((%x: f32[2,4], %w: f32[4,4], %b: f32[4], %s: f32[4]) {
+    %n: f32[*] = LayerNormalization(%x, %s)
+    %p: f32[*] = MatMul(%n, %w)
+    %pb: f32[*] = Add(%p, %b)
+    %h: f32[*] = Gelu(%pb)
+    %q: f32[*] = MatMul(%h, %w)
+    %qb: f32[*] = Add(%q, %b)
+    %y: f32[*] = Add(%x, %qb)
+    %n2: f32[*] = LayerNormalization(%y, %s)
+    %z: f32[*] = MatMul(%n2, %w)
+    %e: f32[*] = Exp(%y)
+    %f: f32[*] = Exp(%z)
+    return %e, %f
+  })";
+  const std::vector<std::string> values = {"p", "pb", "h", "q", "qb", "y", "n2", "z"};
+  using enum graph::StepPart;
+  EXPECT_EQ(types_in_step(kBlock, values, kForward), "bf16 bf16 bf16 bf16 f32 f32 f32 bf16");
+  EXPECT_EQ(types_in_step(kBlock, values, kForward, true), "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16");
+  EXPECT_EQ(types_in_step(kBlock, values, kNone), "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16") << "no step";
+}
+
+// The gradient of a tensor of f32 is summed in f32, in whatever order its parts come.
+TEST(LowerPrecision, GradientsOfAStreamStayF32) {
+  constexpr std::string_view kGradients = R"((%x: f32[2,4], %w: f32[4,4], %s: f32[4], %v: f32[2,4]) {
+    %g: f32[*] = MatMul(%v, %w)
+    %d: f32[*], %ds: f32[*], %db: f32[*] = hone.LayerNormalizationGradient(%g, %x, %s)
+    %q: f32[*] = MatMul(%d, %w)
+    %k: f32[*] = MatMul(%d, %w)
+    %qk: f32[*] = Add(%q, %k)
+    %y: f32[*] = Add(%qk, %d)
+    %e: f32[*] = Exp(%y)
+    return %e, %ds, %db
+  })";
+  const std::vector<std::string> values = {"g", "d", "q", "qk", "y"};
+  using enum graph::StepPart;
+  EXPECT_EQ(types_in_step(kGradients, values, kBackward), "bf16 f32 bf16 f32 f32");
+  EXPECT_EQ(types_in_step(kGradients, values, kBackward, true), "bf16 f32 bf16 bf16 bf16");
+}
+
+// Where products alone met, as in a residual network of convolutions, there is no f32 to promote to; a mask that is added to
+// scores makes none either.
+TEST(LowerPrecision, SumsOfNarrowTensorsAndScoresStayNarrow) {
+  using enum graph::StepPart;
+  EXPECT_EQ(types_in_step(R"((%x: f32[2,4], %w: f32[4,4]) {
+    %a: f32[*] = MatMul(%x, %w)
+    %b: f32[*] = MatMul(%a, %w)
+    %y: f32[*] = Add(%a, %b)
+    %e: f32[*] = Exp(%y)
+    return %e
+  })",
+                          {"y"}, kForward),
+            "bf16");
+  EXPECT_EQ(types_in_step(R"((%x: f32[2,4], %w: f32[4,4], %mask: f32[2,4]) {
+    %a: f32[*] = MatMul(%x, %w)
+    %m: f32[*] = Add(%a, %mask)
+    %p: f32[*] = Softmax(%m)
+    %y: f32[*] = MatMul(%p, %w)
+    %e: f32[*] = Exp(%y)
+    return %e
+  })",
+                          {"m", "p"}, kForward),
+            "bf16 bf16");
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ struct PassContext {
   // The type in which a later pass will have products compute, for passes before it whose answer depends on it; given by
   // who runs the passes. kUndefined: their own.
   DType narrows_to = DType::kUndefined;
+  // In a training step: passes which narrow types store sums of the residual stream narrow, too, as they do elsewhere.
+  bool narrow_residual = false;
 };
 
 // Something the pass did, or did not do where a user would expect it; `node` by its name in the user's model.

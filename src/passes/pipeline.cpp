@@ -18,6 +18,7 @@
 #include "passes/fuse_bias_gradients.h"
 #include "passes/fuse_cross_entropy.h"
 #include "passes/fuse_epilogues.h"
+#include "passes/fuse_normalization.h"
 #include "passes/fuse_pointwise.h"
 #include "passes/fuse_relu_gradient.h"
 #include "passes/keep_attention_sums.h"
@@ -126,6 +127,11 @@ const std::vector<Pass>& pipeline() {
       // When products are what they will be: what is left over of a linear layer's gradient beside them.
       {"fuse_bias_gradients", "fuse", Numerics::kReassociating,
        "sum a bias's gradient while the product of the weights' reads it", fuse_bias_gradients},
+      // What no product took of a residual sum, and conversions of it.
+      {"fuse_normalization", "fuse", Numerics::kExact,
+       "store what a normalisation of f32 gives in the narrow type that is read, and add to its gradient, in "
+       "one trip",
+       fuse_normalization},
       // What no product took: connected pointwise operators in one trip through memory.
       {"fuse_pointwise", "fuse", Numerics::kExact,
        "compute connected pointwise operators in one pass over memory", fuse_pointwise},

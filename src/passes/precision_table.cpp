@@ -34,9 +34,12 @@ constexpr std::array kRows = {
     PrecisionRow{"BatchNormalization", kFollows, {}, 0b1},
     PrecisionRow{"hone.BatchNormalizationRelu", kFollows, {}, 0b1},
     PrecisionRow{"hone.BatchNormalizationGradient", kFollows, {}, 0b1011},
-    PrecisionRow{"hone.LayerNormalizationGradient", kFollows, {}, 0b11},
+    PrecisionRow{
+        .op = "hone.LayerNormalizationGradient", .rule = kFollows, .why = {}, .operands = 0b11, .leads = 1},
     PrecisionRow{"hone.CrossEntropyGradient", kFollows, {}, 0b1},
     PrecisionRow{"RotaryEmbedding", kFollows, {}},  // pairs are turned: nothing grows
+    PrecisionRow{.op = "Add", .rule = kFollows, .why = {}, .promotes = true},
+    PrecisionRow{.op = "Sum", .rule = kFollows, .why = {}, .promotes = true},
     PrecisionRow{"ReduceMax", kFollows, {}, 0b1},
     PrecisionRow{"ReduceMin", kFollows, {}, 0b1},
     PrecisionRow{"Resize", kFollows, {}, 0b1},

@@ -23,6 +23,13 @@ struct PrecisionRow {
       0xffff'ffff;  // inputs, a bit each, that take the operator's type; the others stay as they are
   // Of kKeeps: the operator that does the same and gives f32 where its first input is narrow, which needs no conversion.
   std::string_view reads = {};
+  // Of kFollows: the input whose type the results have. In f32 it keeps the operator there, which then reads the others as
+  // they come. kNone: all of them.
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  std::size_t leads = kNone;
+  // Of kFollows, in a training step: f32 where a tensor that comes in f32 is added to one that does not, as types promote in
+  // PyTorch. It is what keeps a residual stream in f32 (docs/decisions/0067-residual-sums-in-f32.md).
+  bool promotes = false;
 };
 
 // The row of the node's operator, or what holds for its class.

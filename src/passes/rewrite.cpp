@@ -67,9 +67,10 @@ std::optional<int64_t> extent(const GraphBuilder& builder, ValueId value, int64_
 
 Result<Group> make_group(const GraphBuilder& builder, std::span<const NodeId> nodes, graph::GroupKind kind) {
   const auto inside = [&](NodeId id) { return std::find(nodes.begin(), nodes.end(), id) != nodes.end(); };
-  // A product's name is what people look for; of a chain of pointwise operators the last says what it gives.
+  // A product's name, or a normalisation's, is what people look for; of a chain of pointwise operators the last says what
+  // it gives.
   const bool product = kind == graph::GroupKind::kConvolution || kind == graph::GroupKind::kMatmul ||
-                       kind == graph::GroupKind::kBiasGradient;
+                       kind == graph::GroupKind::kBiasGradient || kind == graph::GroupKind::kNormalization;
   const std::string name = builder.node(product ? nodes.front() : nodes.back()).name;
   GraphBuilder body(name);
   Group group;

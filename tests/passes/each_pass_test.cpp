@@ -370,6 +370,16 @@ const PassCase kPassCases[] = {
       %db: f16[*] = ReduceSum(%g, %axes) {keepdims = 0}
       return %db, %dw
     })"},
+    {"fuse_normalization", "of_a_residual_stream", R"((%x: f32[4,8], %g: bf16[4,8], %r: f32[4,8]) {
+      %s: f32[8] = constant numbers(8)
+      %b: f32[8] = constant numbers(8)
+      %n: f32[*] = LayerNormalization(%x, %s, %b)
+      %h: bf16[*] = Cast(%n) {to = 16}
+      %d: f32[*], %ds: f32[*], %db: f32[*] = hone.LayerNormalizationGradient(%g, %x, %s)
+      %a: f32[*] = Add(%r, %d)
+      %c: bf16[*] = Cast(%a) {to = 16}
+      return %h, %n, %c, %a, %ds, %db
+    })"},
     {"fuse_pointwise", "rows_columns_and_absent_operands",
      R"((%x: f32[4,3], %row: f32[3], %column: f32[4,1]) {
       %most: f32[] = constant dense(1.0)
@@ -403,8 +413,9 @@ const PassCase kPassCases[] = {
 // The CPU has no kernel for what the pass makes; its pieces round to f16 each.
 bool is_for_half_types(const Pass& pass) {
   return pass.name == "fuse_cross_entropy" || pass.name == "fuse_batch_norm_relu" ||
-         pass.name == "fuse_bias_gradients" || pass.name == "align_classes" ||
-         pass.name == "absorb_transposes" || pass.name == "keep_attention_sums";
+         pass.name == "fuse_bias_gradients" || pass.name == "fuse_normalization" ||
+         pass.name == "align_classes" || pass.name == "absorb_transposes" ||
+         pass.name == "keep_attention_sums";
 }
 
 // Where no table of kernels of the CPU's lets a pass do anything: one that takes half types.

@@ -158,8 +158,8 @@ def vit(p, batch, run):
 NETWORKS = {"bert_mlm": bert_mlm, "digits_cnn": digits_cnn, "gpt2": gpt2, "resnet50": resnet50, "unet": unet, "vit": vit}
 LUCK = 1.25  # between the medians of runs in bf16 that are equally good: their errors are random walks
 OUTLIER = 2.5  # the same of root mean squares, which a single step may double
-# On a GPU hone stores sums and norms between products in bf16, which autocast keeps in f32: half the bytes, and up to 1.7 times
-# its error in small transformers (docs/training.md).
+# On a GPU losses of small transformers were up to 1.7 times as far from f64 as autocast's while the residual stream was bf16. It
+# is f32 now, which has not been measured there, and does not bring bert_mlm to 1 (docs/decisions/0067-residual-sums-in-f32.md).
 NARROW_STREAM = 1.5
 DISTURBED = 5  # runs of PyTorch from weights that differ in their last place
 

@@ -149,7 +149,7 @@ void multiply(void* data) {
   }
 }
 
-// What comes of operands of a type; narrow ones only where the left one alone is transposed, in whole 16 bytes.
+// What comes of operands of a type, of halves f32 as well; narrow ones only where the left one alone is transposed, in whole 16 bytes.
 bool types_fit(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
   const bool narrow = a.type == BlasType::kI8 || a.type == BlasType::kF8E4M3;
   const BlasType result = a.type == BlasType::kI8       ? BlasType::kI32

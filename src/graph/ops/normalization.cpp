@@ -55,11 +55,14 @@ Status infer_batch_normalization_gradient(InferContext& context) {
   return {};
 }
 
-// Of g, x and the scale, which has the extents of the axes that are normalized: dx, dscale, dbias.
+// Of g, x and the scale, which has the extents of the axes that are normalized: dx, dscale, dbias. g may be of another
+// type than x, whose gradient is of its own.
 Status infer_layer_normalization_gradient(InferContext& context) {
   HONE_CHECK(expect_float(context));
   const TensorType& x = context.input(1);
-  if (auto merged = merge_types(x, context.input(0)); !merged.ok())
+  TensorType g = context.input(0);
+  if (g.kind == x.kind && is_float(x.dtype)) g.dtype = x.dtype;
+  if (auto merged = merge_types(x, g); !merged.ok())
     return merged.error().within("input 0 is not as input 1, x");
   if (x.has_rank()) HONE_CHECK(infer::axis(context, "axis", -1, x.rank()));
   context.set_output(0, x);

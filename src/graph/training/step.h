@@ -43,6 +43,8 @@ struct StepOptions {
   // Parameters are states of bf16, without f32 copies that last: updates are computed in f32 and rounded stochastically
   // (core/stochastic_rounding.h) by this seed. Moments and moving averages stay f32.
   std::optional<uint64_t> bf16_weights = {};
+  // For who narrows the step's types: sums of the residual stream, too (passes/pass.h).
+  bool narrow_residual = false;
 };
 
 inline constexpr const char* kDataPrefix = "data.";

@@ -26,6 +26,7 @@
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
+#include "kernels/cuda/rows.h"
 #include "kernels/cuda/sampling.h"
 #include "kernels/cuda/scan.h"
 #include "kernels/cuda/scatter_reduce.h"
@@ -298,6 +299,30 @@ void add_normalizations(std::vector<NamedSource>& sources) {
          {kLayerNormGradientEntry, kJoinColumnsEntry}});
 }
 
+// Of a residual stream of f32 between products of halves.
+void add_residual_normalizations(std::vector<NamedSource>& sources) {
+  for (const int64_t columns : {64, 768, 1600, 4096}) {
+    for (const bool stores : {true, false}) {
+      const DType half = stores ? DType::kBF16 : DType::kF16;
+      const LayerNormGradientProgram gradient{.gradient = half,
+                                              .rows = 4096,
+                                              .columns = columns,
+                                              .added = columns != 64,
+                                              .narrow = half,
+                                              .stores = stores};
+      sources.push_back({"layer_norm_gradient_of_a_stream",
+                         generate_layer_norm_gradient(gradient)->source.text,
+                         {kLayerNormGradientEntry, kJoinColumnsEntry}});
+      const RowProgram norm{.function = columns == 64 ? RowFunction::kRmsNorm : RowFunction::kLayerNorm,
+                            .columns = columns,
+                            .has_bias = columns != 64,
+                            .narrow = half,
+                            .stores = stores};
+      sources.push_back({"rows_of_a_stream", generate_rows(norm)->source.text, {kRowEntry}});
+    }
+  }
+}
+
 void add_losses(std::vector<NamedSource>& sources) {
   for (const int64_t inner : {1, 4096}) {
     for (const int form : {0, 1, 2}) {
@@ -520,6 +545,7 @@ std::vector<NamedSource> all_sources() {
   std::vector<NamedSource> sources;
   add_updates(sources);
   add_normalizations(sources);
+  add_residual_normalizations(sources);
   add_losses(sources);
   add_scatters_that_reduce(sources);
   add_suppressions(sources);

@@ -19,6 +19,7 @@ constexpr int64_t kMostGradientWarps = 2112;  // sixteen for each multiprocessor
 // half the registers for halves, and is converted again where it is needed.
 constexpr std::string_view kLayerNormGradientKernel = R"cuda(
 typedef HoneVector<HoneElement, kLanes> Wide;
+typedef HoneVector<HoneGradient, kLanes> WideGradient;
 typedef HoneVector<HoneScale, kLanes> WideScale;
 HONE_FUNCTION float hone_sum_of_row(float x) { return hone_over_row(x, HoneSum()); }
 HONE_FUNCTION int hone_column(int vector) { return (vector * kThreads + (int)threadIdx.x) * kLanes; }
@@ -32,18 +33,19 @@ template <typename Wide, typename Memory> HONE_FUNCTION Wide hone_load(const Mem
   return wide;
 }
 
-extern "C" __global__ void __launch_bounds__(kBlock, kResident) hone_layer_norm_gradient(const HoneElement* gradient,
-    const HoneElement* x, const HoneScale* scale, HoneElement* dx, float* partial) {
+extern "C" __global__ void __launch_bounds__(kBlock, kResident) hone_layer_norm_gradient(const HoneGradient* gradient,
+    const HoneElement* x, const HoneScale* scale, const HoneElement* added, HoneElement* dx, HoneCopy* narrow, float* partial) {
   float sums[2][kVectors * kLanes];  // of scale and bias
 #pragma unroll
   for (int i = 0; i < kVectors * kLanes; ++i) sums[0][i] = sums[1][i] = 0.0f;
   for (hone_i64 row = (hone_i64)blockIdx.x * kRowsOfBlock + threadIdx.y; row < kRows; row += kParts * kRowsOfBlock) {
-    Wide xs[kVectors], gs[kVectors];
+    Wide xs[kVectors];
+    WideGradient gs[kVectors];
     float sum = 0.0f;
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) xs[v] = hone_load<Wide>(x + row * kColumns, v);
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) gs[v] = hone_load<Wide>(gradient + row * kColumns, v);
+    for (int v = 0; v < kVectors; ++v) gs[v] = hone_load<WideGradient>(gradient + row * kColumns, v);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
 #pragma unroll
@@ -64,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(kBlock, kResident) hone_layer_norm_
       const WideScale scales = hone_load<WideScale>(scale, v);
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
-        const float normal = (HoneForm::held(xs[v].at[i]) - mean) * inverse, g = HoneForm::held(gs[v].at[i]);
+        const float normal = (HoneForm::held(xs[v].at[i]) - mean) * inverse, g = HoneGradientForm::held(gs[v].at[i]);
         sums[0][v * kLanes + i] += g * normal;
         sums[1][v * kLanes + i] += g;
         const float scaled = g * HoneScaleForm::held(scales.at[i]);
@@ -78,13 +80,17 @@ extern "C" __global__ void __launch_bounds__(kBlock, kResident) hone_layer_norm_
     for (int v = 0; v < kVectors; ++v) {
       if (!hone_inside(v)) continue;
       const WideScale scales = hone_load<WideScale>(scale, v);
+      Wide others;
+      if constexpr (kAdded) others = hone_load<Wide>(added + row * kColumns, v);
       float out[kLanes];
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
         const float normal = (HoneForm::held(xs[v].at[i]) - mean) * inverse;
-        out[i] = inverse * (HoneForm::held(gs[v].at[i]) * HoneScaleForm::held(scales.at[i]) - along - normal * across);
+        out[i] = inverse * (HoneGradientForm::held(gs[v].at[i]) * HoneScaleForm::held(scales.at[i]) - along - normal * across);
+        if constexpr (kAdded) out[i] += HoneForm::held(others.at[i]);
       }
-      hone_store<HoneForm>(dx + row * kColumns + hone_column(v), out);
+      if constexpr (kStores) hone_store<HoneForm>(dx + row * kColumns + hone_column(v), out);
+      if constexpr (kStoresNarrow) hone_store<HoneCopyForm>(narrow + row * kColumns + hone_column(v), out);
     }
   }
   float* const to = partial + (hone_i64)blockIdx.x * 2 * kColumns;
@@ -135,6 +141,14 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
     return unsupported(fmt::format("the gradient of a normalisation of {}", dtype_name(program.dtype)));
   if (program.rows < 1 || program.columns < 1 || program.columns > kMostGradientColumns)
     return unsupported(fmt::format("the gradient of rows of {} elements", program.columns));
+  const DType gradient = program.gradient == DType::kUndefined ? program.dtype : program.gradient;
+  const bool narrows = program.narrow != DType::kUndefined;
+  const bool mixed = gradient != program.dtype || narrows || program.added;
+  if ((mixed && program.dtype != DType::kF32) || !is_element_type(gradient) ||
+      (narrows && !is_element_type(program.narrow)) || (!narrows && !program.stores))
+    return unsupported(fmt::format("the gradient of a normalisation of {} by a gradient of {}, stored as {}",
+                                   dtype_name(program.dtype), dtype_name(gradient),
+                                   dtype_name(program.narrow)));
   LayerNormGradientKernels kernels;
   int64_t lanes = 1;
   while (2 * lanes * static_cast<int64_t>(dtype_size(program.dtype)) <= 16 &&
@@ -155,15 +169,19 @@ Result<LayerNormGradientKernels> generate_layer_norm_gradient(const LayerNormGra
   kernels.join_blocks = (2 * program.columns + 7) / 8;
   std::string text = full_prelude();
   text += fmt::format(
-      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneScale;\ntypedef {} "
-      "HoneScaleForm;\nconstexpr hone_i64 kRows = {}, kParts = {};\n"
+      "typedef {} HoneElement;\ntypedef {} HoneForm;\ntypedef {} HoneGradient;\ntypedef {} "
+      "HoneGradientForm;\ntypedef {} HoneCopy;\ntypedef {} HoneCopyForm;\nconstexpr bool kAdded = {}, "
+      "kStores = {}, kStoresNarrow = {};\ntypedef {} HoneScale;\ntypedef {} HoneScaleForm;\nconstexpr "
+      "hone_i64 kRows = {}, kParts = {};\n"
       "constexpr int kColumns = {}, kThreads = {}, kRowsOfBlock = {}, kVectors = {}, kLanes = {}, kBlock = "
       "{};\n"
       "constexpr int kResident = {};\nconstexpr float kEpsilon = {:a}f;\n",
-      element_memory(program.dtype), element_form(program.dtype), element_memory(program.scale),
-      element_form(program.scale), program.rows, kernels.blocks, program.columns, kernels.threads_x,
-      kernels.threads_y, (program.columns + a_turn - 1) / a_turn, lanes, block, resident,
-      static_cast<double>(program.epsilon));
+      element_memory(program.dtype), element_form(program.dtype), element_memory(gradient),
+      element_form(gradient), element_memory(narrows ? program.narrow : program.dtype),
+      element_form(narrows ? program.narrow : program.dtype), program.added, program.stores, narrows,
+      element_memory(program.scale), element_form(program.scale), program.rows, kernels.blocks,
+      program.columns, kernels.threads_x, kernels.threads_y, (program.columns + a_turn - 1) / a_turn, lanes,
+      block, resident, static_cast<double>(program.epsilon));
   text += kRowReductions;
   text += kLayerNormGradientKernel;
   kernels.source = {.name = "layer_norm_gradient.cu", .text = std::move(text), .options = {"--fmad=false"}};

@@ -13,13 +13,18 @@
 namespace hone::kernels::gpu {
 
 struct LayerNormGradientProgram {
-  DType dtype = DType::kF32;  // of rows: f32, f16, bf16; computed in f32
-  DType scale = DType::kF32;  // of the scale, its gradient and the bias's
+  DType dtype = DType::kF32;           // of x, dx and `added`: f32, f16, bf16; computed in f32
+  DType gradient = DType::kUndefined;  // of the gradient; kUndefined: dtype
+  DType scale = DType::kF32;           // of the scale, its gradient and the bias's
   int64_t rows = 0, columns = 0;
   float epsilon = 1e-5F;
+  bool added = false;  // a tensor like x is added to dx
+  // f16 or bf16, in which what becomes of dx is stored, too; kUndefined: it is not.
+  DType narrow = DType::kUndefined;
+  bool stores = true;  // it in `dtype`; false only beside `narrow`
 };
 
-// Parameters: the gradient, x, scale, dx, partial sums.
+// Parameters: the gradient, x, scale, what is added or null, dx or null, the narrow dx or null, partial sums.
 inline constexpr const char* kLayerNormGradientEntry = "hone_layer_norm_gradient";
 inline constexpr const char* kJoinColumnsEntry = "hone_join_columns";  // partial sums, dscale, dbias
 inline constexpr int64_t kMostGradientColumns = 4096;

@@ -24,7 +24,8 @@ constexpr std::string_view kRowBegin = R"cuda(
   const hone_i64 row = (hone_i64)blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return;
   x += row * kColumns;
-  y += row * kColumns;
+  if (kStores) y += row * kColumns;
+  if (kStoresNarrow) narrow += row * kColumns;
 )cuda";
 
 constexpr std::string_view kRowInRegisters = R"cuda(
@@ -109,7 +110,8 @@ constexpr std::string_view kNormBody = R"cuda(
       const float scaled = (HONE_AT(i + lane) - mean) * factor * Form::held(scales.at[lane % kOwn]);
       out[lane] = kBias ? scaled + Form::held(biases.at[lane % kOwn]) : scaled;
     }
-    hone_store<Form>(y + hone_column(i), out);
+    if constexpr (kStores) hone_store<Form>(y + hone_column(i), out);
+    if constexpr (kStoresNarrow) hone_store<NarrowForm>(narrow + hone_column(i), out);
   }
 }
 )cuda";
@@ -131,6 +133,12 @@ Result<RowKernel> generate_rows(const RowProgram& program) {
   if (program.columns < 1 || program.columns > kMostColumns)
     return unsupported(fmt::format("rows of {} elements", program.columns));
   const bool norm = program.function != RowFunction::kSoftmax && program.function != RowFunction::kLogSoftmax;
+  const bool narrows = program.narrow != DType::kUndefined;
+  if (narrows && (!norm || program.function == RowFunction::kGroupNorm || program.dtype != DType::kF32 ||
+                  !is_element_type(program.narrow)))
+    return unsupported(fmt::format("rows of {} that are stored as {}", dtype_name(program.dtype),
+                                   dtype_name(program.narrow)));
+  if (!narrows && !program.stores) return unsupported("rows that are not stored");
   RowKernel kernel;
   const bool in_registers = program.columns <= kMostColumnsInRegisters;
   const int lanes = lanes_of(program, in_registers);
@@ -148,21 +156,27 @@ Result<RowKernel> generate_rows(const RowProgram& program) {
       "constexpr int kColumns = {}, kThreads = {}, kEach = {}, kUnroll = {}, kLanes = {};\nusing Form = {};\n"
       "typedef {} HoneElement;\nconstexpr bool kKept = {}, kHalf = {};\n"
       "#define kPadding {}\nconstexpr bool kLog = {}, kBias = {}, kCentred = {}, kOfChannels = {};\n"
-      "#define kEpsilon {:a}f\nconstexpr int kGroups = {}, kPositions = {};\n",
+      "#define kEpsilon {:a}f\nconstexpr int kGroups = {}, kPositions = {};\n"
+      "constexpr bool kStores = {}, kStoresNarrow = {};\nusing NarrowForm = {};\n",
       program.columns, kernel.threads, each, in_registers ? each : 4, lanes, element_form(program.dtype),
       type, in_registers, program.dtype != DType::kF32, norm ? "0.0f" : "hone_float_of_bits(0xff800000u)",
       program.function == RowFunction::kLogSoftmax, program.has_bias,
       program.function != RowFunction::kRmsNorm, program.function == RowFunction::kGroupNorm,
-      static_cast<double>(program.epsilon), program.groups, program.positions);
+      static_cast<double>(program.epsilon), program.groups, program.positions, program.stores, narrows,
+      element_form(narrows ? program.narrow : program.dtype));
   text += kRowReductions;
   text += kRowPlace;
+  const std::string stored = (program.stores ? fmt::format("{}* y, ", type) : "") +
+                             (narrows ? fmt::format("{}* narrow, ", element_memory(program.narrow)) : "");
   text += fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__({}, 1) {}(const {}* x, {}* y, {}hone_i64 rows) {{",
-      kernel.threads * kernel.rows, kRowEntry, type, type,
+      "extern \"C\" __global__ void __launch_bounds__({}, 1) {}(const {}* x, {}{}hone_i64 rows) {{",
+      kernel.threads * kernel.rows, kRowEntry, type, stored,
       !norm ? ""
             : fmt::format("const {}* scale, {}", type,
                           program.has_bias ? fmt::format("const {}* bias, ", type) : ""));
   if (norm && !program.has_bias) text += fmt::format("\n  const {}* const bias = scale;", type);
+  if (!program.stores) text += fmt::format("\n  {}* y = nullptr;", type);
+  if (!narrows) text += fmt::format("\n  {}* narrow = nullptr;", type);
   text += kRowBegin;
   text += in_registers ? kRowInRegisters : kRowInMemory;
   text += norm ? kNormBody : kSoftmaxBody;

@@ -23,6 +23,9 @@ struct RowProgram {
   bool has_bias = false;      // of norms: beside their scale; kGroupNorm has one
   int64_t groups = 1;         // kGroupNorm: rows of an image
   int64_t positions = 1;      // kGroupNorm: columns of a channel
+  // Of layer and RMS norms of f32: f16 or bf16, in which the result is stored, too; kUndefined: it is not.
+  DType narrow = DType::kUndefined;
+  bool stores = true;  // the result in `dtype`; false only beside `narrow`
 };
 
 inline constexpr const char* kRowEntry = "hone_rows";
@@ -31,7 +34,8 @@ inline constexpr int64_t kMostColumns = (int64_t{1} << 31) - 2048;  // places ar
 
 struct RowKernel {
   cuda::KernelSource source;
-  // Parameters of kRowEntry: x, y; norms: scale, and bias where it has one; then int64_t: rows.
+  // Parameters of kRowEntry: x, y where it is stored, the narrow y where there is one; norms: scale, and bias where it has one;
+  // then int64_t: rows.
   int threads = 0;  // of a block's x: those of a row
   int rows = 0;     // of a block's y
 };

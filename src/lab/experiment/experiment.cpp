@@ -110,6 +110,7 @@ class Runner {
     phases_.enter("reading the model");
     HONE_CHECK(say(0.01, "reading the model's shapes"));
     context_ = passes::PassContext{runtime::interpret_node, nullptr, pass_target(provider_)};
+    context_.narrow_residual = options_.narrow_residual;
     passes::PipelineOptions fold;
     fold.only = {"fold_constants"};
     HONE_ASSIGN(passes::PipelineResult folded, passes::run_pipeline(graph, context_, fold));

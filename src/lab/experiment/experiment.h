@@ -25,6 +25,7 @@ struct ExperimentOptions {
   double budget_s = 40;  // for the whole experiment, roughly; the least that is sound may take longer
   std::set<std::string> disabled_passes;  // names of passes or groups
   std::set<std::string> lossy;            // names of lossy passes or groups to try; no other lossy one is
+  bool narrow_residual = false;           // of a training step that they narrow (passes/pass.h)
   std::optional<TaskMetric> metric;  // of the task: judges results of lossy passes beside their own limits
   std::map<std::string, Tensor> inputs;  // by name; others are made up
   bool overlap = true;                   // operators side by side where that is measured to be faster

@@ -35,6 +35,8 @@ OperatorClass class_of(const Node& node) {
         return OperatorClass::kMatrix;
       case GroupKind::kPointwise:
         return OperatorClass::kPointwise;
+      case GroupKind::kNormalization:
+        return OperatorClass::kNormalization;
     }
   }
   const graph::OpEntry* entry = graph::find_entry(node);

@@ -111,6 +111,7 @@ void ProgramMaker::set_options() {
   o.clip = recipe_.train.clip;
   o.ema = recipe_.train.ema;
   o.scale_loss = recipe_.train.precision == "fp16";
+  o.narrow_residual = recipe_.train.residual == "narrow";
   if (recipe_.train.weights == "bf16") o.bf16_weights = recipe_.train.seed;
   for (const data::Field& field : fields_) {
     Shape shape = field.shape;

@@ -50,7 +50,8 @@ Result<passes::PipelineResult> optimised_step(const TrainingProgram& program,
   passes::PipelineOptions options;
   options.disabled = without_passes;
   if (precision != "f32") options.lossy.insert(precision);
-  const passes::PassContext context{runtime::interpret_node, nullptr, pass_target(provider)};
+  passes::PassContext context{runtime::interpret_node, nullptr, pass_target(provider)};
+  context.narrow_residual = program.options.narrow_residual;
   HONE_ASSIGN(passes::PipelineResult step, passes::run_pipeline(program.step, context, options));
   for (const passes::PassReport& report : step.reports) {
     if (report.name != precision || !report.done.empty()) continue;

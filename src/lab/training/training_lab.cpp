@@ -112,6 +112,7 @@ Status TrainingLabRunner::experiment() {
   ExperimentOptions options = options_;
   options.budget_s *= 1 - kSettingsShare - kInputShare;
   if (recipe_.train.precision != "f32") options.lossy.insert(recipe_.train.precision);
+  options.narrow_residual = recipe_.train.residual == "narrow";
   options.inputs = setup_.program.initial;
   const std::vector<graph::BatchField>& fields = setup_.program.options.fields;
   for (std::size_t f = 0; f < fields.size(); ++f)

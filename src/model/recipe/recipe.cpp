@@ -331,6 +331,10 @@ Status RecipeReader::read_train(SectionReader s) {
   static const std::vector<std::string> kPrecisions = {"f32", "bf16", "fp16"};
   s.read_name("precision", precision, kPrecisions);
   t.precision = kPrecisions[precision];
+  std::size_t residual = 0;
+  static const std::vector<std::string> kResiduals = {"f32", "narrow"};
+  s.read_name("residual", residual, kResiduals);
+  t.residual = kResiduals[residual];
   std::size_t weights = 0;
   static const std::vector<std::string> kWeights = {"f32", "bf16"};
   s.read_name("weights", weights, kWeights);

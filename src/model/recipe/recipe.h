@@ -92,7 +92,9 @@ struct RecipeTrain {
   double ema = 0;
   uint64_t seed = 1;              // of order, augmentation and dropout
   std::string precision = "f32";  // or "bf16", "fp16": of products and what follows them
-  std::string weights = "f32";    // or, with precision "bf16", "bf16": kept so, and rounded stochastically
+  std::string residual =
+      "f32";  // or "narrow": of sums of the residual stream, where precision is narrow on a GPU
+  std::string weights = "f32";  // or, with precision "bf16", "bf16": kept so, and rounded stochastically
   // Kernels are taken by their place in the provider's list, not by what measuring them says: two runs are then equal
   // bit by bit.
   bool deterministic = true;

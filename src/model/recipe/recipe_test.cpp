@@ -117,6 +117,9 @@ TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
   EXPECT_THAT(error_with("weights = \"fp16\"\n"), HasSubstr("weights is 'fp16', must be one of f32, bf16"));
   EXPECT_THAT(error_with("weights = \"bf16\"\n"), HasSubstr("need precision = \"bf16\""));
   EXPECT_EQ(error_with("weights = \"bf16\"\nprecision = \"bf16\"\n"), "no error");
+  EXPECT_THAT(error_with("residual = \"bf16\"\n"),
+              HasSubstr("residual is 'bf16', must be one of f32, narrow"));
+  EXPECT_EQ(error_with("residual = \"narrow\"\nprecision = \"bf16\"\n"), "no error");
   EXPECT_THAT(error_with("precision = \"int4\"\n"),
               HasSubstr("precision is 'int4', must be one of f32, bf16, fp16"));
 }

@@ -40,6 +40,7 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
   graph::Capabilities takes;
   if (kernels.products != nullptr) {
     takes.products = {DType::kF32, DType::kF16, DType::kBF16};
+    takes.widened_sums = {DType::kF16, DType::kBF16};
     takes.epilogue = cuda_kernels::product_epilogues();
     takes.epilogue_operators = cuda_kernels::kMostEpilogue;
     takes.bias_gradients = takes.products;
@@ -56,6 +57,7 @@ graph::Capabilities capabilities_of(const cuda_kernels::GpuKernels& kernels) {
     takes.convolution_layout = Layout::kChannelsLast;
     takes.laid_out = {DType::kF32, DType::kF16, DType::kBF16, DType::kBool};
   }
+  takes.narrow_normalizations = true;
   takes.pointwise = pointwise_capabilities();
   // Values live in registers: so many of each kernel's leave room for enough threads.
   takes.pointwise_operators = 64;

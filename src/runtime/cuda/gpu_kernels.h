@@ -95,6 +95,7 @@ void lower_own_attention(const LowerContext& context, const GpuKernels& kernels,
                          std::vector<Candidate>& found);
 // What may stand behind a product in one kernel; the combination is lower_product's to judge.
 std::vector<graph::EpilogueCapability> product_epilogues();
-inline constexpr std::size_t kMostEpilogue = 3;  // a row or a number a channel, a tensor, a function
+inline constexpr std::size_t kMostEpilogue =
+    4;  // a Cast to f32, a row or a number a channel, a tensor, a function
 
 }  // namespace hone::runtime::cuda_kernels

@@ -7,6 +7,7 @@
 #include "kernels/cuda/layer_norm_gradient.h"
 #include "kernels/cuda/pointwise.h"
 #include "runtime/cuda/gpu_launches.h"
+#include "runtime/cuda/normalization_form.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
@@ -164,23 +165,38 @@ void lower_batch_norm(const LowerContext& context, const GpuKernels& kernels, st
     lower_batch_norm_gradient(context, kernels, found);
 }
 
+// Alone, or with what is added to dx and a Cast of that.
 void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& kernels,
                                std::vector<Candidate>& found) {
-  if (context.node.op != "hone.LayerNormalizationGradient" || !has_all_outputs(context.node)) return;
-  const Shape shape = context.in_shape(1);
-  const auto axis =
-      normalize_axis(context.node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
+  const GroupView group(context);
+  const graph::Node& node = group.anchor();
+  if (node.op != "hone.LayerNormalizationGradient" || !has_all_outputs(node)) return;
+  if (group.is_group() && group.kind() != graph::GroupKind::kNormalization) return;
+  const LowerContext own{group.graph(), node};
+  const Shape shape = own.in_shape(1);
+  const auto axis = normalize_axis(node.attributes.integer("axis", -1), static_cast<int64_t>(shape.size()));
   if (!axis.ok() || element_count(shape) == 0) return;
-  const Shape own(shape.begin() + *axis, shape.end());
-  if (context.in_shape(0) != shape || context.in_shape(2) != own) return;
-  for (std::size_t i = 0; i < 3; ++i)
-    if (context.in(i).layout != Layout::kPlain) return;
-  if (context.in(0).dtype != context.in(1).dtype) return;
-  gpu::LayerNormGradientProgram program{.dtype = context.in(1).dtype,
-                                        .scale = context.in(2).dtype,
-                                        .rows = element_count(shape) / element_count(own),
-                                        .columns = element_count(own),
-                                        .epsilon = context.node.attributes.real("epsilon", 1e-5F)};
+  const Shape last(shape.begin() + *axis, shape.end());
+  if (own.in_shape(0) != shape || own.in_shape(2) != last) return;
+  std::array<GpuParameter, 3> read;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto input = group.input_index(node.inputs[i]);
+    if (!input || own.in(i).layout != Layout::kPlain) return;
+    read[i] = input_parameter(*input);
+  }
+  const auto form = normalization_form(group);
+  const auto dscale = group.output_index(node.outputs[1]), dbias = group.output_index(node.outputs[2]);
+  if (!form || !dscale || !dbias) return;
+  const DType dtype = own.in(1).dtype;
+  gpu::LayerNormGradientProgram program{.dtype = dtype,
+                                        .gradient = own.in(0).dtype,
+                                        .scale = own.in(2).dtype,
+                                        .rows = element_count(shape) / element_count(last),
+                                        .columns = element_count(last),
+                                        .epsilon = node.attributes.real("epsilon", 1e-5F),
+                                        .added = form->added.has_value(),
+                                        .narrow = form->narrow_type,
+                                        .stores = form->stored.has_value()};
   const auto generated = gpu::generate_layer_norm_gradient(program);
   if (!generated.ok()) return;
   auto rows = line_of_blocks(generated->blocks, generated->threads_x);
@@ -188,17 +204,27 @@ void lower_layer_norm_gradient(const LowerContext& context, const GpuKernels& ke
   if (!rows || !joining) return;
   rows->block[1] = static_cast<unsigned>(generated->threads_y);
   joining->block[1] = 8;
-  GpuLaunches launches{.implementation = "hone layer norm gradient (CUDA)", .in_place = 0};
+  GpuLaunches launches{.implementation = "hone layer norm gradient (CUDA)"};
+  // A row is in registers before anything of it is stored.
+  const std::size_t first = own.in(0).dtype == dtype ? 0 : 1;
+  if (const auto over = static_cast<std::size_t>(read[first].number); form->stored == std::size_t{0})
+    launches.in_place = over;
+  else if (form->stored)
+    launches.more_in_place.emplace_back(*form->stored, over);
   launches.scratch_bytes = generated->partial_bytes;
+  const auto where = [](const auto& place, GpuParameter (*parameter)(std::size_t)) {
+    return place ? parameter(*place) : kNoStatistic;
+  };
   launches.launches = {
       {generated->source,
        gpu::kLayerNormGradientEntry,
        *rows,
-       {input_parameter(0), input_parameter(1), input_parameter(2), output_parameter(0), kPartialSums}},
+       {read[0], read[1], read[2], where(form->added, input_parameter), where(form->stored, output_parameter),
+        where(form->narrow, output_parameter), kPartialSums}},
       {generated->source,
        gpu::kJoinColumnsEntry,
        *joining,
-       {kPartialSums, output_parameter(1), output_parameter(2)}}};
+       {kPartialSums, output_parameter(*dscale), output_parameter(*dbias)}}};
   offer_launches(kernels, "hone layer norm gradient", std::move(launches), found);
 }
 

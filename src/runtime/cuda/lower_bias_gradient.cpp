@@ -112,8 +112,8 @@ std::optional<FusedForm> fused_form(const BiasGradientForm& form, const GpuKerne
   fused.traits.inputs = form.product.inputs;
   desc.bias_gradient = form.of;
   if (desc.tf32) return std::nullopt;  // it may round what it sums, which the permission is not for
-  if (form.sum_dtype == form.dtype) return fused;
-  if (form.sum_dtype != DType::kF32 || kernels.cache == nullptr) return std::nullopt;
+  if (form.sum_dtype == (desc.f32_result ? DType::kF32 : form.dtype)) return fused;
+  if (desc.f32_result || form.sum_dtype != DType::kF32 || kernels.cache == nullptr) return std::nullopt;
   const int64_t count = desc.rows * desc.columns;
   const std::optional<std::size_t> added = form.product.inputs.added;
   auto rounding = rounding_launches(count, form.dtype, added.has_value(), desc.beta);

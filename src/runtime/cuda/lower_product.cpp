@@ -58,7 +58,9 @@ class FormReader {
   std::optional<ProductForm> read() {
     const graph::Node& product = group_.anchor();
     if (!read_operand(product, 0, form_.inputs.a) || !read_operand(product, 1, form_.inputs.b)) return {};
-    form_.desc.dtype = context_.out().dtype;
+    form_.desc.dtype = group_.type(product.inputs[0]).dtype;
+    form_.desc.f32_result = form_.desc.dtype != context_.out().dtype;
+    if (form_.desc.f32_result && !widens()) return {};
     form_.desc.tf32 = form_.desc.dtype == DType::kF32 && graph::may_use_tf32(product);
     const bool read = product.op == "MatMul" ? read_matmul() : product.op == "Gemm" && read_gemm();
     if (!read || form_.desc.depth == 0 || !read_epilogue()) return std::nullopt;
@@ -66,14 +68,22 @@ class FormReader {
   }
 
  private:
-  // An input of the product that a run reads: in plain layout, of the result's type.
-  bool read_operand(const graph::Node& node, std::size_t i, std::size_t& input) const {
-    return node.has_input(i) && read_value(node.inputs[i], input);
+  // Halves whose sums become f32 directly behind the product.
+  bool widens() const {
+    const DType dtype = form_.desc.dtype;
+    return (dtype == DType::kF16 || dtype == DType::kBF16) && context_.out().dtype == DType::kF32 &&
+           !epilogue_.empty() && epilogue_.front().op == "Cast" &&
+           epilogue_.front().inputs[0] == group_.anchor().outputs[0];
   }
-  bool read_value(graph::ValueId value, std::size_t& input) const {
+
+  // An input that a run reads: in plain layout; of the product's type, or of the result's.
+  bool read_operand(const graph::Node& node, std::size_t i, std::size_t& input) const {
+    return node.has_input(i) && read_value(node.inputs[i], group_.type(node.inputs[0]).dtype, input);
+  }
+  bool read_value(graph::ValueId value, DType dtype, std::size_t& input) const {
     const graph::TensorType& type = group_.type(value);
     const auto index = group_.input_index(value);
-    if (!index || type.layout != Layout::kPlain || type.dtype != context_.out().dtype) return false;
+    if (!index || type.layout != Layout::kPlain || type.dtype != dtype) return false;
     input = *index;
     return true;
   }
@@ -120,7 +130,9 @@ class FormReader {
   // The operators behind the product: what is added, then at most one function of the sum.
   bool read_epilogue() {
     graph::ValueId value = group_.anchor().outputs[0];
-    for (const graph::Node& node : epilogue_) {
+    const bool widened = form_.desc.f32_result;  // by a Cast, the first step
+    if (widened) value = epilogue_.front().outputs[0];
+    for (const graph::Node& node : epilogue_.subspan(widened ? 1 : 0)) {
       const ProductStep* const step = find_product_step(node);
       if (step == nullptr || form_.desc.activation != cuda::ProductActivation::kNone) return false;
       if (step->activation != cuda::ProductActivation::kNone) {
@@ -138,7 +150,7 @@ class FormReader {
   // One row for all rows, or a tensor like the result; each at most once.
   bool add(graph::ValueId operand, float factor) {
     std::size_t input = 0;
-    if (!read_value(operand, input)) return false;
+    if (!read_value(operand, context_.out().dtype, input)) return false;
     const Shape own = group_.type(operand).shape(), result = group_.type(group_.anchor().outputs[0]).shape();
     if (own == result && !form_.inputs.added) {
       form_.inputs.added = input;
@@ -193,13 +205,16 @@ void offer_products(const ProductForm& form, const GpuKernels& kernels, bool wit
         .inputs = form.inputs,
         .algorithm = guess.algorithm,
         .implementation = fmt::format("cuBLASLt{}{} (guess {} for {} MiB, of {})",
-                                      form.desc.tf32 ? " tf32" : "", with_epilogue ? " with epilogue" : "",
-                                      guess.place, guess.workspace >> 20, guesses.size())};
+                                      form.desc.tf32         ? " tf32"
+                                      : form.desc.f32_result ? " to f32"
+                                                             : "",
+                                      with_epilogue ? " with epilogue" : "", guess.place,
+                                      guess.workspace >> 20, guesses.size())};
     // The library's guesses are the same as long as its version is, which the timing cache's key holds.
     found.push_back({.name = fmt::format("cuBLASLt {} for {} MiB", guess.place, guess.workspace >> 20),
                      .make = [library = kernels.products, traits] { return make_product(library, traits); }});
   }
-  if (kernels.cache != nullptr) offer_gemv(form, kernels, with_epilogue, found);
+  if (kernels.cache != nullptr && !form.desc.f32_result) offer_gemv(form, kernels, with_epilogue, found);
 }
 
 void lower_product(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {

@@ -1,17 +1,21 @@
 // Softmax, LogSoftmax, LayerNormalization and RMSNormalization over the last axes, GroupNormalization and
-// InstanceNormalization: one generated kernel each (kernels/cuda/rows.h).
+// InstanceNormalization: one generated kernel each (kernels/cuda/rows.h), which stores what a normalisation gives in a narrow type,
+// too, where a group says so.
 #include <array>
 
 #include <fmt/format.h>
 
 #include "kernels/cuda/rows.h"
 #include "runtime/cuda/gpu_kernels.h"
+#include "runtime/cuda/normalization_form.h"
 
 namespace hone::runtime::cuda_kernels {
 namespace {
 
 struct GpuRowsTraits {
-  std::size_t inputs = 1;  // that the kernel reads, in the node's order
+  std::vector<std::size_t> inputs;   // that the kernel reads, in the operator's order
+  std::vector<std::size_t> outputs;  // that it stores
+  bool in_place = true;              // the first output lies as the first input does
   int64_t rows = 0;
   cuda::LaunchShape shape;
 };
@@ -22,15 +26,20 @@ class GpuRows : public Kernel {
 
   std::string implementation() const override { return "hone rows (CUDA)"; }
   // A thread reads all that it writes before it writes, and nobody else's.
-  std::optional<std::size_t> in_place_input() const override { return 0; }
+  std::optional<std::size_t> in_place_input() const override {
+    return traits_.in_place ? std::optional(traits_.inputs[0]) : std::nullopt;
+  }
   Status enqueue(const KernelArguments& arguments, Queue& queue) override {
-    std::array<const void*, 4> tensors = {arguments.inputs[0], arguments.outputs[0]};
-    std::array<void*, 5> parameters = {&tensors[0], &tensors[1]};
-    std::size_t count = 2;
-    for (std::size_t i = 1; i < traits_.inputs; ++i, ++count) {
-      tensors[count] = arguments.inputs[i];
+    std::array<const void*, 5> tensors = {arguments.inputs[traits_.inputs[0]]};
+    std::array<void*, 6> parameters = {&tensors[0]};
+    std::size_t count = 1;
+    const auto add = [&](const void* tensor) {
+      tensors[count] = tensor;
       parameters[count] = &tensors[count];
-    }
+      ++count;
+    };
+    for (const std::size_t output : traits_.outputs) add(arguments.outputs[output]);
+    for (const std::size_t input : std::span(traits_.inputs).subspan(1)) add(arguments.inputs[input]);
     int64_t rows = traits_.rows;
     parameters[count++] = &rows;
     return static_cast<CudaQueue&>(queue).launch(loaded_.function, traits_.shape,
@@ -91,18 +100,32 @@ std::optional<kernels::gpu::RowProgram> row_program(const LowerContext& context)
 }  // namespace
 
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
-  if (!context.has(0) || element_count(context.out_shape()) == 0) return;
-  const auto program = row_program(context);
+  const GroupView group(context);
+  if (group.is_group() && group.kind() != graph::GroupKind::kNormalization) return;
+  const graph::Node& node = group.anchor();
+  const LowerContext own{group.graph(), node};
+  if (node.op == "hone.LayerNormalizationGradient" || !own.has(0) || !node.has_output(0) ||
+      element_count(own.out_shape()) == 0)
+    return;
+  auto program = row_program(own);
   if (!program) return;
   GpuRowsTraits traits;
-  for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
-    if (!context.has(i)) continue;
-    if (context.in(i).layout != Layout::kPlain || context.in(i).dtype != context.out().dtype) return;
-    traits.inputs = i + 1;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!own.has(i)) continue;
+    const auto input = group.input_index(node.inputs[i]);
+    if (!input || own.in(i).layout != Layout::kPlain || own.in(i).dtype != own.out().dtype) return;
+    traits.inputs.push_back(*input);
   }
+  const auto form = normalization_form(group);
+  if (!form || form->added) return;
+  program->narrow = form->narrow_type;
+  program->stores = form->stored.has_value();
+  for (const auto& output : {form->stored, form->narrow})
+    if (output) traits.outputs.push_back(*output);
+  traits.in_place = form->stored == std::size_t{0};
   auto generated = kernels::gpu::generate_rows(*program);
   if (!generated.ok()) return;
-  traits.rows = element_count(context.out_shape()) / program->columns;
+  traits.rows = element_count(own.out_shape()) / program->columns;
   const int64_t blocks = (traits.rows + generated->rows - 1) / generated->rows;
   if (blocks > 0x7fffffff) return;  // of a grid's x
   traits.shape.grid[0] = static_cast<unsigned>(blocks);

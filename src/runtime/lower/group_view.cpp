@@ -23,6 +23,13 @@ std::optional<std::size_t> GroupView::input_index(ValueId value) const {
   return static_cast<std::size_t>(at - inputs.begin());
 }
 
+std::optional<std::size_t> GroupView::output_index(ValueId value) const {
+  const std::vector<ValueId>& outputs = !kind_ ? context_.node.outputs : graph_->outputs();
+  const auto at = std::find(outputs.begin(), outputs.end(), value);
+  if (!value.valid() || at == outputs.end()) return std::nullopt;
+  return static_cast<std::size_t>(at - outputs.begin());
+}
+
 const Tensor* GroupView::constant(ValueId value) const {
   if (!value.valid()) return nullptr;
   if (graph_->value(value).is_constant()) return &*graph_->value(value).constant;

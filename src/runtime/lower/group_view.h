@@ -28,6 +28,8 @@ class GroupView {
   // The data of a value that is a constant outside; null otherwise.
   const Tensor* constant(graph::ValueId value) const;
   const graph::TensorType& type(graph::ValueId value) const { return graph_->type(value); }
+  // Which output of the plan's node `value` is; nullopt where nothing outside reads it.
+  std::optional<std::size_t> output_index(graph::ValueId value) const;
 
  private:
   const LowerContext& context_;

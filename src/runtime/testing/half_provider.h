@@ -15,6 +15,8 @@ class HalfProvider : public CpuProvider {
     takes_.products = {DType::kF32, DType::kF16, DType::kBF16};
     takes_.bias_gradients = {DType::kF16, DType::kBF16};
     takes_.tf32_products = true;
+    takes_.widened_sums = {DType::kF16, DType::kBF16};
+    takes_.narrow_normalizations = true;
     takes_.convolution_layout = Layout::kPlain;
   }
   std::string signature(Share share) const override { return "half " + CpuProvider::signature(share); }
