@@ -91,9 +91,10 @@ def peers(model, batch, limit, way="max-autotune-channels-last"):
                "--peers", "compile", "--ways", way, "--rounds", 8, "--threads", 4, "--json", f"OUT/{name}.json")
 
 
-def step(name, limit, way="captured"):
-    return Job(f"step_{name}", limit, PYTHON, "bench/training/run.py", "--device", "cuda", "--precision", "bf16", "--steps", name,
-               "--ways", way, "--rounds", 6, "--budget", limit - 15, "--json", f"OUT/step_{name}.json")
+def step(name, limit, way="captured", label="", words=()):
+    file = f"step_{name}{label}"
+    return Job(file, limit, PYTHON, "bench/training/run.py", "--device", "cuda", "--precision", "bf16", "--steps", name,
+               "--ways", way, "--rounds", 6, "--budget", limit - 15, "--json", f"OUT/{file}.json", *words)
 
 
 def jobs():
@@ -103,7 +104,8 @@ def jobs():
         lab_of_gpt2("gpt2_124m_b4", 300, "--set", "train.batch=4", "--set", "train.accumulate=1"),
         lab("cells_unet", "recipes/cells_unet.toml", 120, "--lossy", "bf16", "--budget", 60),
         Job("bandwidth", 200, PYTHON, "bench/kernels/gpu_bandwidth.py", "--json", "OUT/bandwidth.json"),
-        step("gpt2_124m", 120), step("gpt2_124m_b4", 110), step("vit_b16", 130), step("resnet50_b256", 130, "captured-channels-last"),
+        step("gpt2_124m", 120), step("gpt2_124m", 120, label="_narrow", words=["--set", 'train.residual="narrow"']),
+        step("gpt2_124m_b4", 110), step("vit_b16", 130), step("resnet50_b256", 130, "captured-channels-last"),
         step("unet64", 120, "captured-channels-last"),
         peers("bert_base", 32, 120, words), peers("gpt2", 1, 120, words), peers("vit", 1, 100, words), peers("resnet50", 1, 200),
         peers("mobilenet_v2", 1, 200), peers("unet", 16, 150), peers("resnet50", 256, 240), peers("vit", 128, 150, words),
