@@ -26,7 +26,6 @@
 #include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/reduce.h"
 #include "kernels/cuda/resize.h"
-#include "kernels/cuda/rows.h"
 #include "kernels/cuda/sampling.h"
 #include "kernels/cuda/scan.h"
 #include "kernels/cuda/scatter_reduce.h"
@@ -299,7 +298,7 @@ void add_normalizations(std::vector<NamedSource>& sources) {
          {kLayerNormGradientEntry, kJoinColumnsEntry}});
 }
 
-// Of a residual stream of f32 between products of halves.
+// Of a residual stream of f32 between products of halves; the normalisations themselves are in rows_test.cpp.
 void add_residual_normalizations(std::vector<NamedSource>& sources) {
   for (const int64_t columns : {64, 768, 1600, 4096}) {
     for (const bool stores : {true, false}) {
@@ -313,12 +312,6 @@ void add_residual_normalizations(std::vector<NamedSource>& sources) {
       sources.push_back({"layer_norm_gradient_of_a_stream",
                          generate_layer_norm_gradient(gradient)->source.text,
                          {kLayerNormGradientEntry, kJoinColumnsEntry}});
-      const RowProgram norm{.function = columns == 64 ? RowFunction::kRmsNorm : RowFunction::kLayerNorm,
-                            .columns = columns,
-                            .has_bias = columns != 64,
-                            .narrow = half,
-                            .stores = stores};
-      sources.push_back({"rows_of_a_stream", generate_rows(norm)->source.text, {kRowEntry}});
     }
   }
 }

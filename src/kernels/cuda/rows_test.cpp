@@ -196,6 +196,40 @@ TEST_P(RealNvrtcRows, CompilesWithoutSpillsAndLocalMemory) {
   }
 }
 
+// Norms of f32 that are stored as halves, alone or beside f32.
+TEST_P(RealNvrtcRows, CompilesWhatIsStoredNarrow) {
+  const auto nvrtc = cuda::testing::real_nvrtc();
+  if (nvrtc == nullptr) GTEST_SKIP();
+  for (const int64_t columns : {int64_t{33}, int64_t{768}, kMostColumnsInRegisters, int64_t{1} << 17}) {
+    for (const bool stores : {true, false}) {
+      const RowKernel kernel =
+          *generate_rows({.function = columns == 768 ? RowFunction::kLayerNorm : RowFunction::kRmsNorm,
+                          .columns = columns,
+                          .has_bias = columns == 768,
+                          .narrow = stores ? DType::kBF16 : DType::kF16,
+                          .stores = stores});
+      const auto compiled =
+          nvrtc->compile(kernel.source.text, "rows.cu", {GetParam()}, kernel.source.options);
+      ASSERT_TRUE(compiled.ok()) << compiled.error().message;
+      ASSERT_EQ(compiled->uses.size(), 1U);
+      const cuda::KernelUse& use = compiled->uses[0];
+      EXPECT_EQ(use.spill_stores + use.spill_loads + use.stack_bytes, 0) << columns;
+    }
+  }
+}
+
+TEST(GeneratedRows, OfOtherTypesThanF32AreNotStoredNarrow) {
+  for (const RowProgram& program :
+       {RowProgram{
+            .function = RowFunction::kLayerNorm, .dtype = DType::kF16, .columns = 8, .narrow = DType::kBF16},
+        RowProgram{.columns = 8, .narrow = DType::kBF16},
+        RowProgram{.function = RowFunction::kLayerNorm, .columns = 8, .stores = false}}) {
+    const auto kernel = generate_rows(program);
+    ASSERT_FALSE(kernel.ok());
+    EXPECT_EQ(kernel.error().code, ErrorCode::kUnsupported);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcRows, ::testing::Values(80, 90, 100, 120),
                          [](const auto& test) { return fmt::format("sm_{}", test.param); });
 
