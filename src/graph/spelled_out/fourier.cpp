@@ -15,7 +15,7 @@ using namespace spelling;
 constexpr int64_t kMostOfAMatrix = int64_t{1} << 22;  // 16 MB in f32: of 1,024 complex terms
 
 // From `read` numbers of `parts` parts to `kept` terms of `out_parts`.
-struct Transform {
+struct SpelledTransform {
   int64_t length = 0;  // of the transform
   int64_t read = 0, parts = 1;
   int64_t kept = 0, out_parts = 2;
@@ -23,7 +23,7 @@ struct Transform {
   bool half = false;  // the input is the first half of a spectrum, whose second is its conjugate
 };
 
-Status check_transform(const Transform& t) {
+Status check_transform(const SpelledTransform& t) {
   if (t.length < 1 || t.read < 1) return invalid(fmt::format("a transform of length {}", t.length));
   if (t.read > kMostOfAMatrix || t.kept > kMostOfAMatrix ||
       t.read * t.parts > kMostOfAMatrix / (t.kept * t.out_parts))
@@ -32,7 +32,7 @@ Status check_transform(const Transform& t) {
 }
 
 // [read · parts, kept · out_parts], row-major.
-std::vector<double> matrix_of(const Transform& t) {
+std::vector<double> matrix_of(const SpelledTransform& t) {
   std::vector<double> cosines, sines;
   for (int64_t i = 0; i < t.length; ++i) {
     const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(t.length);
@@ -76,7 +76,7 @@ SpelledResult dft_spelled_out(NodeEmitter& e, const Node& node, SpelledInputs in
   if (axis == rank - 1) return invalid("the last axis holds real and imaginary parts");
   const int64_t extent = x[static_cast<std::size_t>(axis)];
   const bool onesided = node.attributes.integer("onesided", 0) != 0;
-  Transform t{.parts = x.back(), .inverse = node.attributes.integer("inverse", 0) != 0};
+  SpelledTransform t{.parts = x.back(), .inverse = node.attributes.integer("inverse", 0) != 0};
   t.half = t.inverse && onesided;
   t.length = t.half ? 2 * (extent - 1) : extent;
   if (given(in, 1)) {
@@ -112,7 +112,7 @@ SpelledResult stft_spelled_out(NodeEmitter& e, const Node& node, SpelledInputs i
   if (x.size() != 2 && x.size() != 3) return invalid(fmt::format("a signal of shape {}", shape_text(x)));
   HONE_ASSIGN(const int64_t step, known_int(e, in, 1, "frame_step"));
   const int64_t samples = x[1];
-  Transform t{.length = samples, .parts = x.size() == 3 ? x[2] : 1};
+  SpelledTransform t{.length = samples, .parts = x.size() == 3 ? x[2] : 1};
   if (given(in, 2)) t.length = element_count(e.type(in[2]).shape());
   if (given(in, 3)) {
     HONE_ASSIGN(t.length, known_int(e, in, 3, "frame_length"));
