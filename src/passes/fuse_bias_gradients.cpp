@@ -131,7 +131,7 @@ class BiasGradientFuser {
     const graph::TensorType& result = builder_.type(node.outputs[0]);
     return target_.takes.bias_gradients.holds(type.dtype) && type.is_static() &&
            type.layout == Layout::kPlain && type.shape() == Shape{rows.rows, rows.columns} &&
-           result.is_static() && result.dtype == type.dtype;
+           result.is_static() && (result.dtype == type.dtype || result.dtype == DType::kF32);
   }
 
   // Whether `node` reads, through whatever lies between, what `before` computes.

@@ -123,8 +123,9 @@ class Narrower {
       made_[node.outputs[0]] = native(node.inputs[0]);
       return {};
     }
-    const bool met =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) { return is_narrow(input); });
+    const bool met = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                 [&](ValueId input) { return is_narrow(input); }) ||
+                     sums_bias_gradient(node, 0);
     const bool takes_f32 = node.has_input(0) && is_f32(graph_.type(node.inputs[0]));
     const bool wanted = row.rule == PrecisionRule::kNarrow ? takes_f32 : met && may_follow(node);
     if (!wanted) return emit(node, false);
@@ -188,6 +189,22 @@ class Narrower {
     return part == graph::StepPart::kForward || part == graph::StepPart::kBackward;
   }
 
+  // What a linear layer's output takes of a residual stream's gradient comes in the product's type, in which autocast sums it
+  // for the bias, too.
+  bool sums_bias_gradient(const Node& node, std::size_t input) const {
+    return node.op == "ReduceSum" && input == 0 && graph::part_of_step(node) == graph::StepPart::kBackward &&
+           is_f32(graph_.type(node.inputs[0])) && feeds_product(node.inputs[0]);
+  }
+
+  bool feeds_product(ValueId value) const {
+    return std::ranges::any_of(graph_.users(value), [&](graph::NodeId id) {
+      const Node& user = graph_.node(id);
+      if (user.op == "MatMul" || user.op == "Gemm") return context_.target.takes.products.holds(type_);
+      return is_class(user, graph::OpClass::kView) && user.outputs.size() == 1 &&
+             feeds_product(user.outputs[0]);
+    });
+  }
+
   bool feeds_softmax(const Node& sum) const {
     const Node* reader = only_reader_of(sum.outputs[0]);
     return reader != nullptr && reader->op == "Softmax";
@@ -213,7 +230,8 @@ class Narrower {
   // nothing comes so, results would change, or the target has no kernel for that.
   std::optional<Node> reads_narrow(const Node& node, const PrecisionRow& row) {
     const auto reads = [&](std::size_t i) {
-      return moves(node, i, row) && (is_narrow(node.inputs[i]) || is_held(node.inputs[i]));
+      return moves(node, i, row) &&
+             (is_narrow(node.inputs[i]) || is_held(node.inputs[i]) || sums_bias_gradient(node, i));
     };
     Node reading = node;
     if (!row.reads.empty()) reading.op = row.reads;

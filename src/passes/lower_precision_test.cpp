@@ -418,21 +418,25 @@ TEST(PrecisionTable, SaysOfWhatItKeepsWhy) {
 
 // --- residual streams of training steps ---
 
-// The types of the values named, behind the pass, of a graph whose nodes are all of `part`.
-std::string types_in_step(std::string_view text, const std::vector<std::string>& values, graph::StepPart part,
-                          bool narrow_residual = false) {
+// What the pass makes of a graph whose nodes are all of `part`.
+graph::Graph narrowed_step(std::string_view text, graph::StepPart part, bool narrow_residual = false) {
   PassContext context = half_target();
   context.target.runs = [](const graph::Graph&, const graph::Node&) { return true; };
   context.narrow_residual = narrow_residual;
   graph::GraphBuilder builder(graph_of(text));
   if (part != graph::StepPart::kNone) graph::mark_part(builder, 0, part);
-  const PassOutcome outcome = run_pass(lower_to_bf16, *std::move(builder).finish(), context);
+  return run_pass(lower_to_bf16, *std::move(builder).finish(), context).graph;
+}
+
+// The types of the values named in it.
+std::string types_in_step(std::string_view text, const std::vector<std::string>& values, graph::StepPart part,
+                          bool narrow_residual = false) {
+  const graph::Graph made = narrowed_step(text, part, narrow_residual);
   std::string types;
   for (const std::string& name : values)
-    for (const graph::Node& node : outcome.graph.nodes())
-      if (node.outputs[0].valid() && outcome.graph.value(node.outputs[0]).name == name)
-        types +=
-            (types.empty() ? "" : " ") + std::string(dtype_name(outcome.graph.type(node.outputs[0]).dtype));
+    for (const graph::Node& node : made.nodes())
+      if (node.outputs[0].valid() && made.value(node.outputs[0]).name == name)
+        types += (types.empty() ? "" : " ") + std::string(dtype_name(made.type(node.outputs[0]).dtype));
   return types;
 }
 
@@ -476,6 +480,31 @@ TEST(LowerPrecision, GradientsOfAStreamStayF32) {
   using enum graph::StepPart;
   EXPECT_EQ(types_in_step(kGradients, values, kBackward), "bf16 f32 bf16 f32 f32");
   EXPECT_EQ(types_in_step(kGradients, values, kBackward, true), "bf16 f32 bf16 bf16 bf16");
+}
+
+// In f32, of what the product reads: of the stream's gradient as it is where no product reads it.
+TEST(LowerPrecision, ABiasOfAStreamIsSummedFromWhatItsProductReads) {
+  constexpr std::string_view kGradients = R"((%x: f32[2,3,4], %w: f32[6,5], %s: f32[4], %v: f32[2,3,4]) {
+    %axes: i64[2] = constant dense(0, 1)
+    %d: f32[*], %ds: f32[*], %db: f32[*] = hone.LayerNormalizationGradient(%v, %x, %s)
+    %rows: f32[*] = Flatten(%d) {axis = -1}
+    %dw: f32[*] = Gemm(%w, %rows) {transA = 1}
+    %bias: f32[*] = ReduceSum(%d, %axes)
+    %alone: f32[*] = Add(%d, %x)
+    %other: f32[*] = ReduceSum(%alone, %axes)
+    return %dw, %bias, %other, %ds, %db
+  })";
+  const graph::Graph made = narrowed_step(kGradients, graph::StepPart::kBackward);
+  int seen = 0;
+  for (const graph::Node& node : made.nodes()) {
+    const std::string& name = made.value(node.outputs[0]).name;
+    if (name != "bias" && name != "other") continue;
+    ++seen;
+    EXPECT_EQ(made.type(node.outputs[0]).dtype, DType::kF32) << name;
+    EXPECT_EQ(made.type(node.inputs[0]).dtype, name == "bias" ? DType::kBF16 : DType::kF32) << name;
+    EXPECT_EQ(node.op, name == "bias" ? "hone.ReduceSum" : "ReduceSum") << name;
+  }
+  EXPECT_EQ(seen, 2);
 }
 
 // Where products alone met, as in a residual network of convolutions, there is no f32 to promote to; a mask that is added to

@@ -57,19 +57,20 @@ class Speller {
           has_open_extents(graph_, node) || waits_for_narrowing(node, context_))
         continue;
       if (runs_alone(context_.target, graph_, node) || will_run_narrow(node, graph_, context_)) continue;
-      spell(node);
+      const auto first_output =
+          std::ranges::find_if(node.outputs, [](ValueId output) { return output.valid(); });
+      if (first_output == node.outputs.end()) continue;
+      const NodeId id = graph_.value(*first_output).producer;
+      spell(id, Node(builder_.node(id)));
     }
     HONE_ASSIGN(outcome_.graph, std::move(builder_).finish());
     return std::move(outcome_);
   }
 
  private:
-  // Nodes that turn out not to be wanted have no readers, and are dropped with the finished graph.
-  void spell(const Node& node) {
-    const auto first_output =
-        std::find_if(node.outputs.begin(), node.outputs.end(), [](ValueId output) { return output.valid(); });
-    if (first_output == node.outputs.end()) return;
-    const NodeId id = graph_.value(*first_output).producer;
+  // `node` is a copy, as it reads now: what is before it may have been spelled out. Nodes that turn out not to be wanted have
+  // no readers, and are dropped with the finished graph.
+  void spell(NodeId id, const Node& node) {
     const std::size_t first = builder_.nodes().size();
     builder_.replacing({id});
     graph::NodeEmitter emitter(builder_, node.name, node.provenance);

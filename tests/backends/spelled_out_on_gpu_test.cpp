@@ -183,6 +183,8 @@ TEST(SpellingOut, SaysWhatIsTooLarge) {
   };
   EXPECT_THAT(recurrence(2049, "", ") {update_rule = \"linear\""),
               HasSubstr("2049 tokens; of this rule up to 2048"));
+  EXPECT_THAT(refusal("(%x: f32[2,7]) {\n %y: f32[*] = LpNormalization(%x) {p = 3}\n return %y\n}"),
+              HasSubstr("LpNormalization with p = 3"));
   EXPECT_THAT(recurrence(33, ", %b: f32[1,33,1]", ", none, none, %b) {update_rule = \"delta\""),
               HasSubstr("33 tokens; of this rule up to 32"));
 }
@@ -237,6 +239,16 @@ TEST(SpellingOut, KeepsInfinitiesWhereTheyAre) {
     return %y
   })",
          {heads, random_floats({1, 2, 2}, 5), random_floats({1, 2, 2}, 6)});
+  // A decay of nothing forgets what was before it, and nothing else.
+  Tensor decays = random_floats({1, 70, 2}, 7);
+  for (float& decay : decays.as<float>()) decay = -0.1F - std::abs(decay);
+  for (const std::size_t at : {10U, 11U, 80U, 139U}) decays.as<float>()[at] = -kInfinity;
+  agrees(R"((%q: f32[1,70,6], %k: f32[1,70,6], %v: f32[1,70,4], %s: f32[1,2,3,2], %d: f32[1,70,2]) {
+    %y: f32[*] = LinearAttention(%q, %k, %v, %s, %d) {q_num_heads = 2, kv_num_heads = 2, update_rule = "gated"}
+    return %y
+  })",
+         {random_floats({1, 70, 6}, 8), random_floats({1, 70, 6}, 9), random_floats({1, 70, 4}, 10),
+          random_floats({1, 2, 3, 2}, 11), decays});
 }
 
 // Of layers that turn by the same angles these are made once: two kernels a layer are left, and what it takes to lay out the angles.

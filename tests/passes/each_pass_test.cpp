@@ -240,6 +240,15 @@ const PassCase kPassCases[] = {
       %n: f32[*] = LRN(%z) {size = 3, alpha = 0.5}
       return %y, %n
     })"},
+    {"spell_out", "directly_behind_one_another",
+     R"((%z: f32[2,7,3], %k: f32[1,3,6], %v: f32[1,3,4]) {
+      %a: f32[*] = LRN(%z) {size = 3, alpha = 0.5}
+      %b: f32[*] = LRN(%a) {size = 3, alpha = 0.5}
+      %c: f32[*] = LpNormalization(%b) {p = 2, axis = 1}
+      %n: f32[*] = LpNormalization(%k) {p = 2}
+      %y: f32[*], %s: f32[*] = LinearAttention(%n, %n, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = "linear"}
+      return %c, %y, %s
+    })"},
     {"spell_out", "a_recurrence_and_a_convolution_with_states",
      R"((%q: f32[1,3,6], %k: f32[1,3,6], %v: f32[1,3,4], %x: f32[2,5,7], %w: f32[5,1,4]) {
       %y: f32[*], %s: f32[*] = LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = "linear"}

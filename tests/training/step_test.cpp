@@ -265,6 +265,21 @@ TEST(TrainableModel, TakesAWeightOfOneElementBehindViewsAndNoNumberOfAFormula) {
   EXPECT_THAT(names_of(model.parameters), ElementsAre("p.weight"));
 }
 
+// Tables of angles and boxes say how an operator works; what learns stands before and behind it.
+TEST(TrainableModel, TakesNoTablesOfAnglesAndNoBoxes) {
+  GraphBuilder b("places");
+  const auto weight = [&](const char* name, Shape shape) {
+    return b.constant(name, Tensor::zeros(DType::kF32, std::move(shape)));
+  };
+  ValueId x = b.input("x", tensor_type(DType::kF32, Shape{1, 2, 3, 4}));
+  x = b.add("MatMul", {x, weight("w", {4, 4})});
+  x = b.add("RotaryEmbedding", {x, weight("cos", {1, 3, 2}), weight("sin", {1, 3, 2})});
+  const ValueId image = b.constant("image", Tensor::i64({1}, std::vector<int64_t>{0}));
+  b.output(b.add("RoiAlign", {x, weight("boxes", {1, 4}), image}));
+  const graph::TrainableModel model = valid(graph::make_trainable(valid(std::move(b).finish())));
+  EXPECT_THAT(names_of(model.parameters), ElementsAre("w"));
+}
+
 TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier(), {{"conv.*"}}));
   EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("onnx::shared", "bn.bias"));

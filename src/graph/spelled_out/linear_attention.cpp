@@ -12,6 +12,8 @@ namespace {
 
 using namespace spelling;
 
+// A logarithm below which a decay is nothing in f32. Sums of them tell what stands behind one, which those of -inf do not.
+constexpr double kLeastDecay = -100;
 constexpr int64_t kMostParts = 32;      // of a sequence: a dozen nodes each
 constexpr int64_t kTokensOfAPart = 64;  // where all of a part are computed at once
 
@@ -128,7 +130,8 @@ ValueId after_part(NodeEmitter& e, const LinearAttention& l, const Part& part, V
   const ValueId mask = e.tensor(std::move(seen));
   ValueId weights = scores, reading = part.queries, written = keys_by_rows, kept = state;
   if (l.gated) {
-    const ValueId g = e.add("CumSum", {part.decays, e.integer(3)});  // [batch, heads, 1, n]
+    const ValueId decays = e.add("Max", {part.decays, e.scalar(kLeastDecay, part.decays)});
+    const ValueId g = e.add("CumSum", {decays, e.integer(3)});  // [batch, heads, 1, n]
     const ValueId column = reshaped(e, g, {l.batch, l.heads, n, 1}), last = sliced(e, g, 3, n - 1, n);
     weights = e.times(scores, reshaped(e, e.add("Exp", {e.minus(column, g)}), {l.batch, l.heads, 1, n, n}));
     written = e.times(written, e.add("Exp", {e.minus(last, g)}));

@@ -104,7 +104,9 @@ SpelledResult norm_of_windows_spelled_out(NodeEmitter& e, const Node& node, Spel
 
 // A line of zeros stays one.
 SpelledResult lp_normalization_spelled_out(NodeEmitter& e, const Node& node, SpelledInputs in) {
-  const bool one_norm = node.attributes.integer("p", 2) == 1;
+  const int64_t p = node.attributes.integer("p", 2);
+  if (p != 1 && p != 2) return unsupported(fmt::format("unsupported: LpNormalization with p = {}", p));
+  const bool one_norm = p == 1;
   HONE_ASSIGN(const int64_t axis, normalize_axis(node.attributes.integer("axis", -1), e.type(in[0]).rank()));
   const ValueId x = widened(e, in[0]);
   const ValueId norm =

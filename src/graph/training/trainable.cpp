@@ -19,7 +19,8 @@ bool is_statistic_place(const Node& node, std::size_t input) {
 // Inputs that say how an operator works, not what it computes with.
 bool is_setting_place(const Node& node, std::size_t input) {
   if (node.op == "Resize" || node.op == "Upsample" || node.op == "Pad" || node.op == "Clip" ||
-      node.op == "OneHot" || node.op == "Dropout" || node.op == "Range" || node.op == "TopK")
+      node.op == "OneHot" || node.op == "Dropout" || node.op == "Range" || node.op == "TopK" ||
+      node.op == "RotaryEmbedding" || node.op == "RoiAlign" || node.op == "MaxRoiPool")
     return input > 0;
   return node.op == "ConstantOfShape" || node.op.starts_with("Quantize") || node.op.starts_with("Dequantize");
 }

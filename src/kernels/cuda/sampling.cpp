@@ -38,7 +38,7 @@ HONE_FUNCTION double hone_in_pixels(HoneGrid n, hone_i64 extent) {
 }
 // The same, brought inside as the padding says.
 HONE_FUNCTION double hone_placed(double x, hone_i64 extent) {
-  if (kPadding == 1) return hone_clamped(x, 0.0, (double)extent - 1);
+  if (kPadding == 1 && kTaps != 4) return hone_clamped(x, 0.0, (double)extent - 1);  // a cubic clamps each of its pixels
   return kPadding == 2 ? hone_reflected(x, extent) : x;
 }
 // A pixel that may lie outside, made one inside, or -1.
@@ -135,7 +135,7 @@ HONE_FUNCTION double hone_place_slope(double x, double placed, hone_i64 extent) 
   const double last = (double)extent - 1, step = (kAlign ? last : (double)extent) / 2;
   if (!(fabs(x) < 1e15)) return 0;
   if (kPadding == 0) return step;
-  if (kPadding == 1) return (kTaps == 4 ? x < 0 || x > last : x <= 0 || x >= last) ? 0 : step;
+  if (kPadding == 1) return kTaps == 4 || (x > 0 && x < last) ? step : 0;
   const double low = kAlign ? 0.0 : -0.5, high = kAlign ? last : last + 0.5;
   if (high <= low || (kTaps != 4 && (placed <= 0 || placed >= last))) return 0;
   if (x >= low && x <= high) return step;

@@ -59,7 +59,8 @@ struct Sampler {
   }
 
   double place(double x, std::size_t axis) const {
-    if (padding == SamplePadding::kBorder) return std::clamp(x, 0.0, static_cast<double>(image[axis]) - 1);
+    if (padding == SamplePadding::kBorder && mode != SampleMode::kCubic)  // a cubic clamps each of its pixels
+      return std::clamp(x, 0.0, static_cast<double>(image[axis]) - 1);
     if (padding == SamplePadding::kReflection) return reflect(x, axis);
     return x;
   }
@@ -70,7 +71,7 @@ struct Sampler {
     if (padding == SamplePadding::kZeros) return 1;
     const auto last = static_cast<double>(image[axis]) - 1;
     const bool cubic = mode == SampleMode::kCubic;
-    if (padding == SamplePadding::kBorder) return (cubic ? x < 0 || x > last : x <= 0 || x >= last) ? 0 : 1;
+    if (padding == SamplePadding::kBorder) return cubic || (x > 0 && x < last) ? 1 : 0;
     const double low = align_corners ? 0 : -0.5;
     const double high = align_corners ? last : last + 0.5;
     if (high <= low) return 0;

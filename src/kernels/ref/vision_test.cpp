@@ -57,6 +57,20 @@ TEST(RefGridSample, PadsOutsideAsTold) {
 }
 
 // Half between all four pixels: each gets a quarter. Outside nothing is read, so nothing goes back.
+// By PyTorch 2.15 in f64, which ONNX Runtime 1.32 agrees with: a cubic at a border reads the last pixel for each that lies outside, and its place
+// between them stays.
+TEST(RefGridSample, CubicsAtABorderRepeatPixels) {
+  const Tensor x = floats({1, 1, 2, 3}, {1, 2, 4, 3, 0, -1});
+  const Tensor grid = floats({1, 1, 4, 2}, {-1.4F, -1.2F, 1.3F, 0.5F, -0.9F, 1.9F, 5, -7});
+  const Attributes cubic{{"mode", std::string("cubic")}, {"padding_mode", std::string("border")}};
+  expect_values(run("GridSample", {x, grid}, cubic), 0, {1, 1, 1, 4},
+                {0.90550002, -1.00178125, 3.33271875, 4});
+  Attributes aligned = cubic;
+  aligned.set("align_corners", int64_t{1});
+  expect_values(run("GridSample", {x, grid}, aligned), 0, {1, 1, 1, 4},
+                {0.74425597, 0.09749805, 2.93351808, 4});
+}
+
 TEST(RefGridSample, GivesBackWhatItRead) {
   const Tensor shape = ints({4}, {1, 1, 2, 2}), g = floats({1, 1, 1, 2}, {4, 8});
   const Tensor grid = floats({1, 1, 2, 2}, {0, 0, -3, -3});

@@ -57,7 +57,13 @@ class ProgramMaker {
       shape[0] = evaluation_batch_;
       field.type = graph::tensor_type(field.type.dtype, shape);
     }
-    HONE_ASSIGN(const graph::Graph whole, specialised(program_.model.inference, evaluation.fields, 1));
+    const auto specialised_whole = specialised(program_.model.inference, evaluation.fields, 1);
+    if (!specialised_whole.ok())
+      return specialised_whole.error().within(fmt::format(
+          "evaluating {} samples at once, a part of those that [data] validation keeps back (a model with "
+          "a fixed batch takes so many alone: export it with an open one, or keep back a multiple of it)",
+          evaluation_batch_));
+    const graph::Graph& whole = *specialised_whole;
     HONE_CHECK(check_prediction(whole, evaluation.fields));
     HONE_ASSIGN(const graph::Graph random, graph::with_random_stream(micro));
     HONE_ASSIGN(program_.step, graph::make_step(random, program_.model.parameters, program_.options));
