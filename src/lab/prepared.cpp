@@ -1,7 +1,10 @@
 #include "lab/prepared.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
+#include "lab/data/index_limit.h"
 #include "lab/data/inputs.h"
 #include "lab/experiment/target.h"
 #include "passes/pipeline.h"
@@ -23,7 +26,10 @@ Result<Inputs> make_inputs(const graph::Graph& graph, uint64_t seed,
     if (!value.type.is_static())
       return invalid(fmt::format("input '{}' has type {}; give its shape with --bind or --shape", value.name,
                                  value.type.text()));
-    const InputSpec spec{value.name, value.type.dtype, value.type.shape(), std::nullopt};
+    InputSpec spec{value.name, value.type.dtype, value.type.shape(), std::nullopt};
+    // Of larger tables the usual indices are as good; positions go as far as their axis is long.
+    const int64_t usual = std::max(kSafeIndexLimit, spec.shape.empty() ? 1 : spec.shape.back());
+    if (const auto limit = index_limit_of(graph, id); limit && *limit < usual) spec.index_limit = limit;
     HONE_ASSIGN(Tensor made, synthesise_input(spec, seed));
     inputs.tensors.push_back(std::move(made));
     inputs.notes.push_back(fmt::format("{}: {}, seed {}", value.name, describe_input(spec), seed));
