@@ -278,6 +278,8 @@ TEST(TrainableModel, TakesNoTablesOfAnglesAndNoBoxes) {
   b.output(b.add("RoiAlign", {x, weight("boxes", {1, 4}), image}));
   const graph::TrainableModel model = valid(graph::make_trainable(valid(std::move(b).finish())));
   EXPECT_THAT(names_of(model.parameters), ElementsAre("w"));
+  EXPECT_TRUE(graph::make_trainable(model.base, {{"cos", "boxes"}}).ok())
+      << "what stays may be named all the same";
 }
 
 TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {

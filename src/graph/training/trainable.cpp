@@ -157,7 +157,10 @@ class RoleFinder {
         roles_.statistics.push_back(node.inputs[i]);
       return {};
     }
-    if (is_setting_place(node, i) || is_exporters_constant(value.name)) return {};
+    if (is_setting_place(node, i) || is_exporters_constant(value.name)) {
+      (void)frozen(value.name);  // a pattern for what stays anyway is none misspelt
+      return {};
+    }
     if (value.constant->size() <= 1 && !leads_to_weight_place(node, i)) return {};
     if (frozen(value.name) || !seen_.insert(node.inputs[i].index).second) return {};
     if (value.type.dtype != DType::kF32)
