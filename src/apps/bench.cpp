@@ -369,8 +369,12 @@ Status run_bench(BenchLine options, Program& program) {
   if (!options.against.empty() && !options.device_option->given()) options.bench.device = "cpu";
   HONE_CHECK(settle_device(&options.bench.device));
   HONE_CHECK(check_line(options));
+  const bool sweeps = options.sweep || !options.batches.empty() || !options.concurrencies.empty();
+  if (!options.buckets.empty() && sweeps)
+    return usage_error(
+        "--buckets measures shapes that requests bring, --sweep batches of one shape: give one");
   if (!options.buckets.empty()) return bench_in_buckets(options);
-  if (options.sweep || !options.batches.empty() || !options.concurrencies.empty()) return run_sweep(options);
+  if (sweeps) return run_sweep(options);
   ModelOptions model = options.model;
   // Both read the model again.
   if (model.path == "-" && (options.batch > 0 || !options.against.empty()))

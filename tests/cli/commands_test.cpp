@@ -156,6 +156,7 @@ TEST(Help, WhatIsWrongWithTheLineExitsWith2) {
            {"bench", "m.onnx", "--sweep", "--batches", "1,x"},
            {"bench", "m.onnx", "--batches", "0"},
            {"bench", "m.onnx", "--sweep", "--against", "ort"},
+           {"bench", "m.onnx", "--sweep", "--buckets", "batch=1,2"},
            {"ceilings", "--device", "null"},
            {"bench", "m.onnx", "--warmup", "-3"},
            {"bench", "m.onnx", "--concurrency", "2", "--against", "ort", "--threads", "2"},
