@@ -1,6 +1,7 @@
 # A thin front over CMake: everything here can be done by hand with the presets of CMakePresets.json.
 BUILD := build
 JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=  # for the first configuration, e.g. -DHONE_UNITY=20
 
 .DEFAULT_GOAL := build
 .PHONY: build all test test-cuda wheel test-wheel demo demo-train install format check clean help dependencies
@@ -51,7 +52,7 @@ help:  ## list these targets
 
 .PHONY: configure
 configure: dependencies
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset release --log-level=WARNING
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release --log-level=WARNING $(CMAKE_FLAGS)
 
 dependencies:
 	@tools/install-dependencies

@@ -22,6 +22,11 @@ if(HONE_SANITIZE)
   # -g1: lines for stack traces; full -g nearly doubles the compile time.
   target_compile_options(hone_flags INTERFACE -fsanitize=${HONE_SANITIZE} -fno-sanitize-recover=all -g1)
   target_link_options(hone_flags INTERFACE -fsanitize=${HONE_SANITIZE})
+  # Of each pointer that is followed they ask what the address sanitizer sees when it matters, at a fifth of the time to compile;
+  # clang's are on where fuzzers read bytes of others.
+  if(HONE_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(hone_flags INTERFACE -fno-sanitize=null,object-size,vptr,alignment)
+  endif()
 endif()
 
 # hone_batches(OUT sources…): the sources to compile instead of these: files that include batches of neighbours.
@@ -143,6 +148,7 @@ function(hone_program)
   hone_batches(sources ${sources})
   add_executable(hone ${sources})
   target_link_libraries(hone PRIVATE hone_lab ${HONE_APP_PACKAGES})
+  hone_optimise(-O1 hone)
 endfunction()
 
 # ctest runs each test in a process of its own, but these suites whole: their tests share what takes seconds to make

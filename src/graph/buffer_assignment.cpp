@@ -46,6 +46,7 @@ bool has_place(const TensorType& type) { return type.is_static() && type.dtype !
 
 BufferAssignment::BufferAssignment(const Graph& graph)
     : graph_(graph),
+      placed_(graph.nodes().size(), false),
       elided_(graph.nodes().size(), false),
       places_(graph.values().size()),
       last_use_(graph.values().size(), 0),
@@ -54,7 +55,8 @@ BufferAssignment::BufferAssignment(const Graph& graph)
   for (uint32_t i = 0; i < places_.size(); ++i) places_[i] = {ValueId{i}, 0};
   for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
     const Node& node = graph.nodes()[i];
-    if (!has_places(graph, node)) continue;
+    placed_[i] = has_places(graph, node);
+    if (!placed_[i]) continue;
     if (is_view(node)) place_view(NodeId{i});
     if (node.op == "Split" || node.op == "Slice") elided_[i] = place_parts_of_input(NodeId{i});
     if (node.op == "Concat") elided_[i] = place_parts_of_output(NodeId{i});
@@ -224,7 +226,7 @@ void BufferAssignment::take_over(ValueId value, ValueId root, std::size_t offset
 
 bool BufferAssignment::try_in_place(NodeId id, std::size_t input, std::size_t output) {
   const Node& node = graph_.node(id);
-  if (!node.has_input(input) || !node.has_output(output) || !has_places(graph_, node)) return false;
+  if (!node.has_input(input) || !node.has_output(output) || !placed_[id.index]) return false;
   const ValueId from = node.inputs[input];
   const ValueId to = node.outputs[output];
   const ValueId root = places_[from.index].root;

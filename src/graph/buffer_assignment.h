@@ -71,6 +71,7 @@ class BufferAssignment {
   void take_over(ValueId value, ValueId root, std::size_t offset);
 
   const Graph& graph_;
+  std::vector<bool> placed_;  // whether all that a node reads and writes has its place
   std::vector<bool> elided_;
   std::vector<BufferPlace> places_;
   std::vector<uint32_t> last_use_;

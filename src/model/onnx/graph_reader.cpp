@@ -73,6 +73,15 @@ Result<OpsetImports> make_opset_imports(const std::vector<OperatorSetId>& import
   return opsets;
 }
 
+namespace {
+
+Error too_many_nodes() {
+  return unsupported(
+      fmt::format("the model has more than {} nodes once its functions are inlined", kMostNodes));
+}
+
+}  // namespace
+
 Status NodeReader::read(const std::vector<NodeProto>& nodes) {
   HONE_ASSIGN(const std::vector<std::size_t> order, node_order(nodes));
   for (const NodeProto& node : nodes) {
@@ -80,9 +89,7 @@ Status NodeReader::read(const std::vector<NodeProto>& nodes) {
     for (const std::string_view name : free_names(node)) frame_.read.insert(name);
   }
   for (const std::size_t i : order) {
-    if (--context_.node_budget < 0)
-      return unsupported(
-          fmt::format("the model has more than {} nodes once its functions are inlined", kMostNodes));
+    if (--context_.node_budget < 0) return too_many_nodes();
     if (Status status = read_node(nodes[i]); !status.ok())
       return status.error().within(
           fmt::format("node {} ({})", node_label(nodes[i]), printable(nodes[i].op_type)));
@@ -287,6 +294,21 @@ Result<Attributes> NodeReader::read_attributes(const NodeProto& proto) const {
   return attributes;
 }
 
+int64_t NodeReader::expanded_nodes(const FunctionProto& function, int depth) {
+  if (depth > kMaxDepth) return 0;
+  const auto [place, fresh] =
+      context_.expanded_nodes.emplace(&function, 0);  // 0 within itself, which is refused
+  if (!fresh) return place->second;
+  int64_t count = 0;
+  for (const NodeProto& node : function.nodes) {
+    ++count;
+    const auto called = context_.functions.find({normal_domain(node.domain), node.op_type, node.overload});
+    if (called != context_.functions.end()) count += expanded_nodes(*called->second, depth + 1);
+    count = std::min(count, kMostNodes + 1);
+  }
+  return place->second = count;
+}
+
 Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& function) {
   for (const Frame* caller = &frame_; caller != nullptr; caller = caller->outer)
     if (caller->function == &function)
@@ -294,6 +316,9 @@ Status NodeReader::inline_function(const NodeProto& proto, const FunctionProto& 
           fmt::format("function {} calls itself, directly or through others; ONNX knows no recursion",
                       in_quotes(function.name)));
   if (frame_.depth >= kMaxDepth) return corrupt("functions call each other too deep");
+  // Before they are made, which takes many seconds; an operator of a plugin may stand for a function.
+  if (context_.operators.empty() && expanded_nodes(function, frame_.depth) > context_.node_budget)
+    return too_many_nodes();
   if (proto.inputs.size() > function.inputs.size() || proto.outputs.size() > function.outputs.size())
     return corrupt("gives its function more inputs or outputs than that has");
   HONE_ASSIGN(OpsetImports opsets, make_opset_imports(function.opset_imports, context_.model->ir_version));

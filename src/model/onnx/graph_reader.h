@@ -35,7 +35,8 @@ struct ModelContext {
   std::vector<const ValueInfoProto*> inputs;  // of the main graph, without those that initializers stand for
   OpsetImports opsets;
   std::map<FunctionKey, const FunctionProto*> functions;
-  graph::CustomOperators operators;  // of plugins
+  std::map<const FunctionProto*, int64_t> expanded_nodes;  // of the functions looked at so far (NodeReader)
+  graph::CustomOperators operators;                        // of plugins
   TensorSource source;
   SymbolBindings bindings;
   // Nodes that may still be made: functions that call functions and loops in loops multiply them.
@@ -93,6 +94,8 @@ class NodeReader {
                        std::shared_ptr<const graph::CustomOperator> custom);
   std::string advice_of_plugins(std::string_view domain, std::string_view op) const;
   Status inline_function(const NodeProto& proto, const FunctionProto& function);
+  // Nodes that a call of `function` makes at least, those of the functions that it calls among them.
+  int64_t expanded_nodes(const FunctionProto& function, int depth);
   Result<Attributes> read_attributes(const NodeProto& proto) const;
   // The attribute itself or, for a reference, the function's argument (null where the caller gave none).
   Result<const AttributeProto*> resolve(const AttributeProto& attribute) const;

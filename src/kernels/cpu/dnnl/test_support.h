@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -122,7 +123,6 @@ inline Values convolve(const ConvolutionDesc& desc, const Tensor& src, const Ten
                        const Tensor& bias) {
   const Shape src_shape = desc.src_shape();
   const Shape dst_shape = desc.dst_shape();
-  const Shape weights_shape = desc.weights_shape();
   const std::size_t rank = desc.input.size();
   const auto get = [rank](const Shape& extents, std::size_t axis, int64_t value) {
     return extents.size() == rank ? extents[axis] : value;
@@ -139,29 +139,41 @@ inline Values convolve(const ConvolutionDesc& desc, const Tensor& src, const Ten
   // other.
   const Shape& near_shape = desc.transposed ? src_shape : dst_shape;
   const Shape& far_shape = desc.transposed ? dst_shape : src_shape;
-  Shape near_pixels = near_shape;
-  near_pixels[1] = desc.groups;
-  for_each_index(near_pixels, [&](const Shape& window) {
+  // Positions are counted by hand: most tests of convolutions spend their time here.
+  const auto image = [](const Shape& shape) { return element_count(shape) / (shape[0] * shape[1]); };
+  const int64_t near_image = image(near_shape), far_image = image(far_shape);
+  const int64_t taps = element_count(desc.kernel);
+  const int64_t near_group = desc.transposed ? in_group : out_group;
+  const int64_t far_group = desc.transposed ? out_group : in_group;
+  const std::span<const float> from = src.as<float>(), by = weights.as<float>();
+  Shape windows = near_shape;
+  windows[1] = desc.groups;
+  for_each_index(windows, [&](const Shape& window) {
+    int64_t tap_at = -1;
+    Shape near = window, far = window;
     for_each_index(desc.kernel, [&](const Shape& tap) {
-      Shape far = window;
+      ++tap_at;
       for (std::size_t axis = 0; axis < rank; ++axis) {
         far[axis + 2] = window[axis + 2] * get(desc.strides, axis, 1) +
                         tap[axis] * get(desc.dilations, axis, 1) - get(desc.pads_begin, axis, 0);
         if (far[axis + 2] < 0 || far[axis + 2] >= far_shape[axis + 2]) return;
       }
-      Shape near = window;
-      for (int64_t o = 0; o < out_group; ++o) {
-        for (int64_t i = 0; i < in_group; ++i) {
-          const int64_t out_channel = window[1] * out_group + o;
-          const int64_t in_channel = window[1] * in_group + i;
-          Shape weight = desc.transposed ? Shape{in_channel, o} : Shape{out_channel, i};
-          weight.insert(weight.end(), tap.begin(), tap.end());
-          near[1] = desc.transposed ? in_channel : out_channel;
-          far[1] = desc.transposed ? out_channel : in_channel;
-          const Shape& from = desc.transposed ? near : far;
-          const Shape& to = desc.transposed ? far : near;
-          dst[at(dst_shape, to)] += static_cast<double>(src.as<float>()[at(src_shape, from)]) *
-                                    weights.as<float>()[at(weights_shape, weight)];
+      near[1] = window[1] * near_group;
+      far[1] = window[1] * far_group;
+      const auto near_at = static_cast<int64_t>(at(near_shape, near));
+      const auto far_at = static_cast<int64_t>(at(far_shape, far));
+      for (int64_t n = 0; n < near_group; ++n) {
+        // Weights are [near channels, far channels of a group, taps…], of transposed convolutions as well.
+        const int64_t weight = (near[1] + n) * far_group * taps + tap_at;
+        for (int64_t f = 0; f < far_group; ++f) {
+          const auto near_place = static_cast<std::size_t>(near_at + n * near_image);
+          const auto far_place = static_cast<std::size_t>(far_at + f * far_image);
+          const double factor = by[static_cast<std::size_t>(weight + f * taps)];
+          if (desc.transposed) {
+            dst[far_place] += factor * from[near_place];
+          } else {
+            dst[near_place] += factor * from[far_place];
+          }
         }
       }
     });
