@@ -141,8 +141,10 @@ function(hone_program)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/apps/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   # Writing JSON is slow to compile: eight commands take as long as three times as many files elsewhere, and whoever
-  # edits one would wait for all.
-  if(HONE_UNITY GREATER 3)
+  # edits one would wait for all. Batches of twenty are for builds that nobody edits against.
+  if(HONE_UNITY GREATER_EQUAL 20)
+    set(HONE_UNITY 8)
+  elseif(HONE_UNITY GREATER 3)
     set(HONE_UNITY 3)
   endif()
   hone_batches(sources ${sources})

@@ -109,8 +109,9 @@ class InterruptedLab : public Signals {
   // Interrupts a long lab by `signals`, shell text, when its third group of passes is tried.
   ProgramResult interrupt_lab(const std::string& signals) const {
     write_long_network(folder / "long.onnx");
+    give_roofs(options);
     const std::string script = fmt::format(
-        "rm -f {}; {} lab {} --out {} --budget 120 2> {} & hone=$!; trap 'kill -KILL $hone' EXIT; "
+        "rm -f {}; {} lab {} --out {} --budget 60 2> {} & hone=$!; trap 'kill -KILL $hone' EXIT; "
         "until grep -Eqs '^hone lab: (3[5-9]|[4-6][0-9]) %' {}; do sleep 0.05; done; date +%s%N > {}; "
         "{}; trap - EXIT; wait $hone; status=$?; date +%s%N > {}; cat {} >&2; exit $status",
         path("said"), hone_program().string(), path("long.onnx"), path("lab"), path("said"), path("said"),

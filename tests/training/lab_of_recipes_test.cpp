@@ -48,8 +48,11 @@ TEST(LabOfRecipes, WritesOverNoRecipeOfItsUserAndNoRun) {
   const std::string recipe = (folder / "recipe.toml").string();
   std::ofstream(recipe) << "# my own words\n" << tiny_digits_text();
   const std::string before = *read_file(recipe);
+  testing_support::RunOptions options;
+  options.environment["XDG_CACHE_HOME"] = (folder / "cache").string();
+  give_roofs(options);
   const auto lab_to = [&](const std::string& of, const fs::path& out) {
-    return run_hone({"lab", of, "--budget", "1", "--no-cache", "--out", out.string()});
+    return run_hone({"lab", of, "--budget", "1", "--out", out.string()}, options);
   };
   EXPECT_TRUE(is_one_line_error(lab_to(recipe, folder.path()), {"--out", "written over", "another folder"}));
   EXPECT_EQ(*read_file(recipe), before);
