@@ -49,7 +49,7 @@ class Analysis(Fields):
 
     def _repr_html_(self) -> str:
         from ._html import analysis_html
-        return analysis_html(self)
+        return analysis_html(self, self.page)
 
 
 class Comparison(Record):

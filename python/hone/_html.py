@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import os
 from html import escape
-from typing import TYPE_CHECKING, Iterable, List, Sequence
+from typing import TYPE_CHECKING, Iterable, List, Optional, Sequence
 
 if TYPE_CHECKING:
-    from ._explain import Analysis
-    from .fields import Finding
+    from .fields import Fields, Finding
 
 _STYLE = "border-collapse:collapse;margin:.4em 0"
 _NUMBER = "text-align:right;padding:1px 8px;white-space:nowrap"
@@ -21,7 +20,7 @@ def _gain(finding: Finding) -> str:
     return ("wins at most " if finding.gain_is_bound else "wins about ") + _ms(finding.predicted_gain_ms)
 
 
-def analysis_html(analysis: Analysis) -> str:
+def analysis_html(analysis: Fields, page: Optional[str]) -> str:
     parts = ["<div style='max-width:60em'><p><b>%s</b></p>" % escape(analysis.verdict_sentence or "No verdict"),
              "<p>%s</p>" % escape("%s · %d steps of %s (%s)" % (
                  analysis.device or analysis.source, analysis.step.count, _ms(analysis.step.median_ms),
@@ -38,9 +37,9 @@ def analysis_html(analysis: Analysis) -> str:
             (escape(row.name), _ms(row.ms), "%.1f %%" % (100 * row.share), _bar(row.share), escape(row.why))
             for row in analysis.top[:_MOST_OPERATORS])))
     parts += ["<p><small>%s</small></p>" % escape(warning) for warning in analysis.warnings]
-    if analysis.page:
+    if page:
         parts.append("<p><a href='%s' target='_blank'>The whole report, with the step as a timeline</a></p>" %
-                     escape(os.path.relpath(analysis.page), quote=True))
+                     escape(os.path.relpath(page), quote=True))
     return "".join(parts) + "</div>"
 
 

@@ -1,5 +1,5 @@
 """Which implementation scaled_dot_product_attention takes."""
-from . import edits, log, outermost, seeds
+from . import edits, log, outcomes, outermost, seeds
 
 
 class CudnnFirst:
@@ -22,9 +22,9 @@ class CudnnFirst:
         self.torch = torch
 
     def before_first_call(self, module, args, kwargs, frame):
-        log.applied(self.NAME, "attention runs in cuDNN where that can",
-                    edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % self.order),
-                    **seeds.draws_otherwise(self.torch, module))
+        outcomes.applied(self.NAME, "attention runs in cuDNN where that can",
+                         edits.after_import("torch", "torch._C._set_sdp_priority_order(%s)" % self.order),
+                         **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):
         self.prefer(self.order if on else self.before)

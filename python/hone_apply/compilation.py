@@ -1,5 +1,5 @@
 """torch.compile of the models that the program calls."""
-from . import edits, log, outermost, seeds
+from . import edits, log, outcomes, outermost, seeds
 
 
 class Compile:
@@ -28,7 +28,7 @@ class Compile:
             module._compiled_call_impl = before  # nothing is compiled before it is called
         arguments = "" if self.MODE is None else 'mode="%s"' % self.MODE
         line = "{model}.compile(%s)" % arguments
-        log.applied(self.NAME, "%s is compiled" % type(module).__name__, edits.before_loop(frame, line), **seeds.draws_otherwise(self.torch, module))
+        outcomes.applied(self.NAME, "%s is compiled" % type(module).__name__, edits.before_loop(frame, line), **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):
         """What has been compiled is kept: it is called or not."""

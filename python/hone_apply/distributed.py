@@ -1,7 +1,7 @@
 """DistributedDataParallel."""
 import functools
 
-from . import edits, log
+from . import edits, log, outcomes
 
 
 class Buckets:
@@ -23,9 +23,9 @@ class Buckets:
                 return original(parallel, *args, **kwargs)
             original(parallel, *args, **dict(kwargs, gradient_as_bucket_view=True, bucket_cap_mb=self.MEGABYTES))
             frame = edits.caller()
-            log.applied(self.NAME, "gradients are reduced in place, in buckets of %d MB" % self.MEGABYTES,
-                        log.guarded(self.NAME, edits.keywords_in_call, frame,
-                                    {"gradient_as_bucket_view": "True", "bucket_cap_mb": str(self.MEGABYTES)},
-                                    "DistributedDataParallel", kwargs))
+            outcomes.applied(self.NAME, "gradients are reduced in place, in buckets of %d MB" % self.MEGABYTES,
+                             log.guarded(self.NAME, edits.keywords_in_call, frame,
+                                         {"gradient_as_bucket_view": "True", "bucket_cap_mb": str(self.MEGABYTES)},
+                                         "DistributedDataParallel", kwargs))
 
         cls.__init__ = __init__

@@ -1,7 +1,7 @@
 """How batches come: loaders' processes, pinned memory, copies that nobody waits for."""
 import functools
 
-from . import edits, log, shared
+from . import edits, log, outcomes, shared
 
 MOST_WORKERS = 8
 
@@ -87,7 +87,7 @@ class LargerBatch:
                 original(loader, dataset, **dict(kwargs, batch_size=larger))
             frame = edits.caller()
             edit = log.guarded(self.NAME, edits.times_argument, frame, "batch_size", 1, self.FACTOR, "DataLoader")
-            log.applied(self.NAME, "batches of %d samples instead of %d" % (larger, size), edit, self.FACTOR)
+            outcomes.applied(self.NAME, "batches of %d samples instead of %d" % (larger, size), edit, self.FACTOR)
 
         cls.__init__ = __init__
 
@@ -146,7 +146,7 @@ def _wrap_loader(module, name, changed):
         positions = {each: at + 1 for at, each in enumerate(_IN_ORDER)}
         edit = log.guarded(name, edits.keywords_in_call, edits.caller(), {each: repr(of) for each, of in arguments.items()},
                            "DataLoader", given, positions)
-        log.applied(name, text, edit, value)
+        outcomes.applied(name, text, edit, value)
 
     cls.__init__ = __init__
 
@@ -182,8 +182,8 @@ class NonBlocking:
         setattr(torch.Tensor, name, method)
 
     def tell(self, frame, name):
-        log.applied(self.NAME, "the host goes on while batches are copied to the device",
-                    log.guarded(self.NAME, edits.keywords_in_call, frame, {"non_blocking": "True"}, name, ()))
+        outcomes.applied(self.NAME, "the host goes on while batches are copied to the device",
+                         log.guarded(self.NAME, edits.keywords_in_call, frame, {"non_blocking": "True"}, name, ()))
 
 
 def _to_device(torch, name, args, kwargs):

@@ -40,7 +40,7 @@ def write(**entry):
         pass
 
 
-def _once(change, status, text, **more):
+def once(change, status, text, **more):
     """Of several models that a change is made in the same way each has lines of its own."""
     said = change, status, text, json.dumps(more.get("edit"))
     if said in _said:
@@ -49,23 +49,13 @@ def _once(change, status, text, **more):
     write(change=change, status=status, text=text, **more)
 
 
-def applied(change, text, where=None, value=None, **more):
-    """It is in force from here on. `where`: an edit of edits.py, or what it says ByHand: what a person would write, unless a trainer has
-    an argument for it; `value`: of that argument. `more`: what else the log says of it."""
-    from . import edits, trainers
-    where = guarded(change, trainers.edit_for, change, value) or where
-    if isinstance(where, edits.ByHand):
-        return _once(change, "applied", "%s; %s" % (text, where), **more)
-    _once(change, "applied", text, **({"edit": where} if where else {}), **more)
-
-
 def is_applied(change):
     return any(said[:2] == (change, "applied") for said in _said)
 
 
 def refused(change, text):
     """It would not be safe, or the program has it already."""
-    _once(change, "refused", text)
+    once(change, "refused", text)
 
 
 def guarded(change, function, *arguments):
@@ -73,5 +63,5 @@ def guarded(change, function, *arguments):
     try:
         return function(*arguments)
     except Exception as problem:
-        _once(change, "failed", "%s: %s" % (type(problem).__name__, problem))
+        once(change, "failed", "%s: %s" % (type(problem).__name__, problem))
         return None

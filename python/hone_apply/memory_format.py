@@ -1,7 +1,7 @@
 """The order of dimensions in memory."""
 import weakref
 
-from . import edits, log, outermost, seeds
+from . import edits, log, outcomes, outermost, seeds
 
 
 class ChannelsLast:
@@ -33,7 +33,7 @@ class ChannelsLast:
         if self.on:
             module.to(memory_format=last)
         line = "{model} = {model}.to(memory_format=torch.channels_last)"
-        log.applied(self.NAME, "convolutions keep the channels of a position together", edits.before_loop(frame, line), **seeds.draws_otherwise(self.torch, module))
+        outcomes.applied(self.NAME, "convolutions keep the channels of a position together", edits.before_loop(frame, line), **seeds.draws_otherwise(self.torch, module))
 
     def switch(self, on):
         """The optimizer's moments go with their parameters: it would be slow if they lay in different orders."""

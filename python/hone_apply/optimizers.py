@@ -2,7 +2,7 @@
 import functools
 import weakref
 
-from . import edits, log
+from . import edits, log, outcomes
 
 FUSED = ("Adam", "AdamW", "SGD", "Adagrad")
 
@@ -46,8 +46,8 @@ class Fused:
             self.made.add(optimizer)
             if not self.on:
                 _fuse(optimizer, False)
-            log.applied(self.NAME, "%s updates all parameters in one kernel" % cls.__name__,
-                        log.guarded(self.NAME, edits.keywords_in_call, edits.caller(), {"fused": "True"}, cls.__name__, kwargs))
+            outcomes.applied(self.NAME, "%s updates all parameters in one kernel" % cls.__name__,
+                             log.guarded(self.NAME, edits.keywords_in_call, edits.caller(), {"fused": "True"}, cls.__name__, kwargs))
 
         cls.__init__ = __init__
 
@@ -101,6 +101,6 @@ class SetToNone:
         place = frame.f_code, frame.f_lasti
         if place not in self.seen:
             self.seen.add(place)
-            log.applied(self.NAME, "gradients are dropped instead of filled with zeros",
-                        log.guarded(self.NAME, edits.keywords_in_call, frame, {"set_to_none": "True"}, "zero_grad", None,
-                                    {"set_to_none": 0}))
+            outcomes.applied(self.NAME, "gradients are dropped instead of filled with zeros",
+                             log.guarded(self.NAME, edits.keywords_in_call, frame, {"set_to_none": "True"}, "zero_grad", None,
+                                         {"set_to_none": 0}))

@@ -1,7 +1,7 @@
 """Types that products are computed in."""
 import sys
 
-from . import edits, log, outermost, seeds
+from . import edits, log, outcomes, outermost, seeds
 
 
 class Tf32:
@@ -25,8 +25,8 @@ class Tf32:
         def before_first_call(module, args, kwargs, frame):
             if chosen:
                 return log.refused(self.NAME, 'the program chooses "%s" itself' % chosen[-1])
-            log.applied(self.NAME, "products of f32 run on the tensor cores in tf32",
-                        edits.after_import("torch", 'torch.set_float32_matmul_precision("high")'))
+            outcomes.applied(self.NAME, "products of f32 run on the tensor cores in tf32",
+                             edits.after_import("torch", 'torch.set_float32_matmul_precision("high")'))
 
         torch.set_float32_matmul_precision = set_float32_matmul_precision
         outermost.of_this_process(torch).before_first_call(0, self.NAME, before_first_call)
@@ -115,7 +115,7 @@ class AutocastBf16:
             return
         text = "the forward pass and the loss compute products in bf16"
         head = 'with torch.autocast("%s", dtype=torch.bfloat16):' % self.device
-        log.applied(self.NAME, text, edits.around(self.called_at, edits.users_frame(frame), head), **self.draws)
+        outcomes.applied(self.NAME, text, edits.around(self.called_at, edits.users_frame(frame), head), **self.draws)
 
 
 class _Place:

@@ -1,7 +1,7 @@
 """Settings of the whole process."""
 import os
 
-from . import edits, log, shared
+from . import edits, log, outcomes, shared
 
 
 class CudnnBenchmark:
@@ -14,8 +14,8 @@ class CudnnBenchmark:
         if torch.backends.cudnn.benchmark:
             return log.refused(self.NAME, "the program's PyTorch has it already")
         torch.backends.cudnn.benchmark = True
-        log.applied(self.NAME, "cuDNN tries its convolutions and keeps the quickest",
-                    edits.after_import("torch", "torch.backends.cudnn.benchmark = True"))
+        outcomes.applied(self.NAME, "cuDNN tries its convolutions and keeps the quickest",
+                         edits.after_import("torch", "torch.backends.cudnn.benchmark = True"))
 
 
 class ExpandableSegments:
@@ -52,8 +52,8 @@ class PhysicalCores:
             return log.refused(self.NAME, "PyTorch computes with %d threads already" % cores)
         self.torch, self.threads = torch, {True: cores, False: torch.get_num_threads()}
         self.switch(self.on)
-        log.applied(self.NAME, "PyTorch computes with %d threads, one a core" % cores,
-                    edits.after_import("torch", "torch.set_num_threads(%d)" % cores))
+        outcomes.applied(self.NAME, "PyTorch computes with %d threads, one a core" % cores,
+                         edits.after_import("torch", "torch.set_num_threads(%d)" % cores))
 
     def switch(self, on):
         self.torch.set_num_threads(self.threads[on])

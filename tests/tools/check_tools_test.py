@@ -73,6 +73,18 @@ class CheckLayering(TreeTest):
         self.write("src/utils/u.cpp", '#include "core/a.h"\n')
         self.assertIn("folder 'utils' is not in the list", self.problems()[0])
 
+    def test_modules_of_python_import_each_other_in_no_circle(self):
+        tool = load("check-layering")
+        self.write("python/hone/__init__.py", "from .a import x\n")
+        self.write("python/hone/a.py", "def f():\n    from . import Error, b\n")
+        self.write("python/hone/b.py", "from .inner import c\nfrom . import gate\n")
+        self.write("python/hone/inner/__init__.py", "")
+        self.write("python/hone/inner/c.py", "from .d import y\nfrom .. import Error\n")
+        self.write("python/hone/inner/d.py", "")
+        self.assertEqual(list(tool.python_circles(self.root)), [])
+        self.write("python/hone/inner/d.py", "if TYPE_CHECKING:\n    from ..a import f\n")
+        self.assertEqual(list(tool.python_circles(self.root)), [("hone", ["a", "b", "inner.c", "inner.d", "a"])])
+
     def test_a_paid_debt_must_be_struck_off(self):
         tool = load("check-layering")
         tool.DEBTS = {("core/a.cpp", "graph/g.h"): "an example"}
