@@ -1,5 +1,6 @@
 #include "tests/gradients/check_gradient.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -33,6 +34,8 @@ double weighted_sum(const Tensor& y, const Tensor& weights) {
   return sum;
 }
 
+enum class Extents : uint8_t { kKnown, kOpenBatch, kSymbols };
+
 class Check {
  public:
   Check(const std::vector<Shape>& shapes, const Build& build, const GradientOptions& options)
@@ -46,11 +49,16 @@ class Check {
     const Graph forward = forward_graph();
     const Tensor y = output_of(forward);
     weights_ = random_doubles(y.shape(), 99, 0.5, 1.5);
-    auto with_gradients = differentiated(false);
+    auto with_gradients = differentiated(Extents::kKnown);
     ASSERT_TRUE(with_gradients.ok()) << with_gradients.error().message;
     compare(forward, *with_gradients, "known extents");
+    if (!options_.batched.empty()) {
+      auto batched = differentiated(Extents::kOpenBatch);
+      ASSERT_TRUE(batched.ok()) << batched.error().message;
+      compare(forward, *batched, "an open batch");
+    }
     if (options_.known_extents_only) return;
-    auto symbolic = differentiated(true);
+    auto symbolic = differentiated(Extents::kSymbols);
     if (options_.needs_extents) {
       ASSERT_FALSE(symbolic.ok());
       EXPECT_EQ(symbolic.error().code, ErrorCode::kUnsupported) << symbolic.error().message;
@@ -61,31 +69,40 @@ class Check {
   }
 
  private:
-  std::vector<ValueId> add_inputs(GraphBuilder& builder, bool symbols) const {
+  Dims dims_of(std::size_t input, Extents extents) const {
+    const Shape& shape = shapes_[input];
+    if (extents == Extents::kSymbols) return as_symbols(shape);
+    Dims dims = graph::to_dims(shape);
+    const auto& batched = options_.batched;
+    if (extents == Extents::kOpenBatch && std::find(batched.begin(), batched.end(), input) != batched.end())
+      dims[0] = Dim::symbol("batch");
+    return dims;
+  }
+
+  std::vector<ValueId> add_inputs(GraphBuilder& builder, Extents extents) const {
     std::vector<ValueId> ids;
-    for (const Shape& shape : shapes_)
-      ids.push_back(builder.input(
-          fmt::format("x{}", ids.size()),
-          graph::tensor_type(DType::kF64, symbols ? as_symbols(shape) : graph::to_dims(shape))));
+    for (std::size_t i = 0; i < shapes_.size(); ++i)
+      ids.push_back(
+          builder.input(fmt::format("x{}", i), graph::tensor_type(DType::kF64, dims_of(i, extents))));
     return ids;
   }
 
   Graph forward_graph() const {
     GraphBuilder builder("forward");
-    builder.output(build_(builder, add_inputs(builder, false)));
+    builder.output(build_(builder, add_inputs(builder, Extents::kKnown)));
     return *std::move(builder).finish();
   }
 
-  Result<Graph> differentiated(bool symbols) const {
+  Result<Graph> differentiated(Extents extents) const {
     GraphBuilder builder("gradient");
-    const std::vector<ValueId> xs = add_inputs(builder, symbols);
+    const std::vector<ValueId> xs = add_inputs(builder, extents);
     const ValueId y = build_(builder, xs);
     graph::DifferentiateOptions options;
     options.seed = builder.input("seed", builder.type(y));
     HONE_ASSIGN(const std::vector<ValueId> gradients, graph::differentiate(builder, y, xs, options));
     for (std::size_t i = 0; i < xs.size(); ++i) {
       const auto text = builder.type(gradients[i]).text();
-      EXPECT_TRUE(symbols || text == builder.type(xs[i]).text()) << text;
+      EXPECT_TRUE(extents != Extents::kKnown || text == builder.type(xs[i]).text()) << text;
       builder.output(gradients[i]);
     }
     HONE_ASSIGN(Graph graph, std::move(builder).finish());

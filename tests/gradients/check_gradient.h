@@ -19,6 +19,8 @@ struct GradientOptions {
   double tolerance = 1e-6;          // of the difference, relative to 1 + |gradient|
   bool needs_extents = false;       // the rule refuses symbols
   bool known_extents_only = false;  // the graph itself cannot be built of symbols
+  std::vector<std::size_t> batched =
+      {};  // inputs whose first extent is a batch: once more with that open alone
 };
 
 // Inputs of these shapes, f64. Every element of every input's gradient is checked, with a random gradient

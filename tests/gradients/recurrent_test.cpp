@@ -100,7 +100,7 @@ TEST(RecurrentGradient, OfALayerWithoutBiasesAndStates) {
 
 // Queries, keys, values; a state, decays and rates where the rule has them.
 TEST(LinearAttentionGradient, OfEveryRule) {
-  const GradientOptions extents{.low = -1, .high = 0.5, .needs_extents = true};
+  const GradientOptions extents{.low = -1, .high = 0.5, .needs_extents = true, .batched = {0, 1, 2, 3, 4, 5}};
   const auto attention = [](const std::string& rule, int64_t queries, int64_t keys) {
     return Attributes{{"q_num_heads", queries}, {"kv_num_heads", keys}, {"update_rule", rule}};
   };

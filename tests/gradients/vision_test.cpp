@@ -172,7 +172,7 @@ TEST(VisionGradient, OfColumns) {
 TEST(VisionGradient, OfCausalWindows) {
   for (const char* activation : {"none", "silu"}) {
     const Attributes attributes{{"activation", activation}};
-    const GradientOptions extents{.needs_extents = true};
+    const GradientOptions extents{.needs_extents = true, .batched = {0, 3}};
     check_gradient({{2, 3, 5}, {3, 1, 4}}, node("CausalConvWithState", attributes), extents);
     check_gradient({{2, 3, 2}, {3, 1, 4}, {3}, {2, 3, 3}}, node("CausalConvWithState", attributes), extents);
     check_gradient({{2, 3, 5}, {3, 1, 1}, {3}}, node("CausalConvWithState", attributes), extents);

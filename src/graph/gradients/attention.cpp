@@ -176,17 +176,6 @@ Status rotary_rule(GradientContext& c) {
   return {};
 }
 
-// By the recurrence in other operators, whose form wants every extent.
-Status linear_attention_rule(GradientContext& c) {
-  for (std::size_t i = 0; i < c.input_count(); ++i)
-    if (c.has_input(i) && !c.type(c.input(i)).is_static())
-      return unsupported(
-          fmt::format("unsupported: the gradient of LinearAttention of {}; read the model with numbers for "
-                      "its symbols",
-                      c.type(c.input(i)).text()));
-  return through_spelled_out(c);
-}
-
 }  // namespace
 
 // Behind Identities, as a gradient's products are (set_through): what both compute is then the same expression.
@@ -231,7 +220,7 @@ void add_attention_gradients(OpTable& table) {
   table.set_gradient("Attention", attention_rule);
   table.set_gradient("hone.AttentionGradient", through_spelled_out);
   table.set_gradient("RotaryEmbedding", rotary_rule);
-  table.set_gradient("LinearAttention", linear_attention_rule);
+  table.set_gradient("LinearAttention", through_spelled_out);
 }
 
 }  // namespace hone::graph

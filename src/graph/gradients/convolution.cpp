@@ -2,7 +2,6 @@
 // the weight's has an operator of its own, because no forward convolution is fast at it.
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -10,6 +9,7 @@
 
 #include "core/window.h"
 #include "graph/gradients/context.h"
+#include "graph/spelled_out/spelled_out.h"
 
 namespace hone::graph {
 namespace {
@@ -193,31 +193,6 @@ Status col2im_rule(GradientContext& c) {
   return {};
 }
 
-// The state or zeros before the sequence, and a convolution of each channel.
-Result<std::vector<ValueId>> by_causal_windows(GradientContext& c, const std::vector<ValueId>& in) {
-  const TensorType& w = c.type(in[1]);
-  if (!w.is_static())
-    return unsupported(
-        fmt::format("unsupported: the gradient of {} with a weight {}, whose extents are not known; "
-                    "read the model with numbers for its symbols",
-                    c.node().op, w.text()));
-  const int64_t channels = w.shape()[0], before = w.shape()[2] - 1;
-  const ValueId padded = c.has_input(3) ? c.add("Concat", {in[3], in[0]}, {{"axis", int64_t{2}}})
-                                        : c.add("Pad", {in[0], c.ints({before, 0}), kNoValue, c.ints({2})});
-  std::vector<ValueId> inputs{padded, in[1]};
-  if (c.has_input(2)) inputs.push_back(in[2]);
-  ValueId y = c.add("Conv", std::move(inputs), {{"group", channels}});
-  if (c.attributes().text("activation", "none") != "none") y = c.add("Swish", {y});
-  std::vector<ValueId> outputs{y};
-  if (c.node().outputs.size() > 1 && c.gradient(1).valid() &&
-      before > 0)  // what the next sequence begins with
-    outputs.push_back(c.add(
-        "Slice", {padded, c.ints({-before}), c.ints({std::numeric_limits<int64_t>::max()}), c.ints({2})}));
-  return outputs;
-}
-
-Status causal_conv_rule(GradientContext& c) { return c.set_through(by_causal_windows); }
-
 }  // namespace
 
 void add_convolution_gradients(OpTable& table) {
@@ -225,7 +200,7 @@ void add_convolution_gradients(OpTable& table) {
   table.set_gradient("ConvTranspose", conv_transpose_rule);
   table.set_gradient("hone.ConvWeightGradient", conv_weight_gradient_rule);
   table.set_gradient("Col2Im", col2im_rule);
-  table.set_gradient("CausalConvWithState", causal_conv_rule);
+  table.set_gradient("CausalConvWithState", through_spelled_out);
 }
 
 }  // namespace hone::graph

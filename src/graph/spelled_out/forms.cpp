@@ -4,6 +4,21 @@
 
 namespace hone::graph::spelling {
 
+int64_t extent_or_open(const TensorType& type, std::size_t axis) {
+  const Dim& dim = (*type.dims)[axis];
+  return dim.known() ? dim.extent() : -1;
+}
+
+bool may_have(const TensorType& type, const Shape& extents) {
+  if (!type.has_rank()) return true;
+  if (type.dims->size() != extents.size()) return false;
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    const int64_t known = extent_or_open(type, axis);
+    if (known >= 0 && extents[axis] >= 0 && known != extents[axis]) return false;
+  }
+  return true;
+}
+
 ValueId reshaped(NodeEmitter& e, ValueId value, const Shape& shape) {
   if (e.type(value).is_static() && e.type(value).shape() == shape) return value;
   return e.add("Reshape", {value, e.ints(shape)});

@@ -59,6 +59,11 @@ constexpr DType wide(DType dtype) {
 }
 inline ValueId widened(NodeEmitter& e, ValueId value) { return e.cast(value, wide(e.type(value).dtype)); }
 
+// The extent, or -1 where it is open, as reshaped() takes one of them. The rank must be known.
+int64_t extent_or_open(const TensorType& type, std::size_t axis);
+// Whether nothing that is known of a type contradicts these extents, -1 being any.
+bool may_have(const TensorType& type, const Shape& extents);
+
 ValueId reshaped(NodeEmitter& e, ValueId value, const Shape& shape);  // -1: what is left
 ValueId transposed(NodeEmitter& e, ValueId value, const Ints& perm);
 // Elements [begin, end) of an axis that counts from 0.

@@ -18,7 +18,8 @@ constexpr int64_t kMostParts = 32;      // of a sequence: a dozen nodes each
 constexpr int64_t kTokensOfAPart = 64;  // where all of a part are computed at once
 
 struct LinearAttention {
-  int64_t batch = 0, length = 0, heads = 0, shared = 0;  // `shared`: heads of queries to a state
+  int64_t batch = -1;                         // -1: open
+  int64_t length = 0, heads = 0, shared = 0;  // `shared`: heads of queries to a state
   int64_t size = 0, value_size = 0;
   bool gated = false, delta = false;
   int64_t decay_width = 1;  // of a head: one decay, or one for each row of the state
@@ -36,26 +37,54 @@ Status read_rule(const NodeEmitter& e, SpelledInputs in, LinearAttention& l, con
   if ((!l.gated && !l.delta && rule != "linear") || l.gated != given(in, 4) || l.delta != given(in, 5))
     return invalid(fmt::format("update_rule '{}' does not fit the given inputs", rule));
   if (l.gated) {
-    const Shape decay = e.type(in[4]).shape();
-    l.decay_width = decay.size() == 3 && decay[2] == l.heads ? 1 : l.size;
-    if (decay != Shape{l.batch, l.length, l.heads * l.decay_width})
+    const TensorType& decay = e.type(in[4]);
+    l.decay_width = may_have(decay, {l.batch, l.length, l.heads}) ? 1 : l.size;
+    if (!may_have(decay, {l.batch, l.length, l.heads * l.decay_width}))
       return invalid("decay does not fit the keys");
   }
   if (l.delta) {
-    const Shape rate = e.type(in[5]).shape();
-    l.rate_width = rate.size() == 3 && rate[2] == 1 ? 1 : l.heads;
-    if (rate != Shape{l.batch, l.length, l.rate_width}) return invalid("beta does not fit the keys");
+    const TensorType& rate = e.type(in[5]);
+    l.rate_width = may_have(rate, {l.batch, l.length, 1}) ? 1 : l.heads;
+    if (!may_have(rate, {l.batch, l.length, l.rate_width})) return invalid("beta does not fit the keys");
   }
   return {};
 }
 
+// What is behind the batch must be known: it says how many heads, rows and tokens there are.
+Status check_extents(const NodeEmitter& e, const Node& node, SpelledInputs in) {
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!given(in, i)) continue;
+    const TensorType& type = e.type(in[i]);
+    const bool open =
+        !type.has_rank() || std::any_of(type.dims->begin() + (type.rank() > 0 ? 1 : 0), type.dims->end(),
+                                        [](const Dim& dim) { return !dim.known(); });
+    if (open)
+      return unsupported(
+          fmt::format("unsupported: {} of {}, of which more than the batch is open; read the model with "
+                      "numbers for its symbols",
+                      node.op, type.text()));
+    if (i < 3 && type.rank() != 3) return invalid(fmt::format("{} of {}", node.op, type.text()));
+  }
+  return {};
+}
+
+Shape extents_of(const TensorType& type) {
+  Shape extents;
+  for (std::size_t axis = 0; axis < type.dims->size(); ++axis) extents.push_back(extent_or_open(type, axis));
+  return extents;
+}
+
 Result<LinearAttention> read_linear(const NodeEmitter& e, const Node& node, SpelledInputs in) {
-  const Shape q = e.type(in[0]).shape(), k = e.type(in[1]).shape(), v = e.type(in[2]).shape();
-  LinearAttention l{.batch = q[0], .length = q[1], .heads = node.attributes.integer("kv_num_heads", 0)};
+  HONE_CHECK(check_extents(e, node, in));
+  const Shape q = extents_of(e.type(in[0])), k = extents_of(e.type(in[1])), v = extents_of(e.type(in[2]));
+  LinearAttention l{.batch = std::max({q[0], k[0], v[0]}),
+                    .length = q[1],
+                    .heads = node.attributes.integer("kv_num_heads", 0)};
   const int64_t query_heads = node.attributes.integer("q_num_heads", 0);
   if (l.heads < 1 || query_heads < 1 || query_heads % l.heads != 0 || k[2] % l.heads != 0 ||
-      v[2] % l.heads != 0 || q[2] != k[2] / l.heads * query_heads || k[0] != q[0] || v[0] != q[0] ||
-      k[1] != q[1] || v[1] != q[1])
+      v[2] % l.heads != 0 || q[2] != k[2] / l.heads * query_heads || k[1] != q[1] || v[1] != q[1] ||
+      !may_have(e.type(in[0]), {l.batch, q[1], q[2]}) || !may_have(e.type(in[1]), {l.batch, k[1], k[2]}) ||
+      !may_have(e.type(in[2]), {l.batch, v[1], v[2]}))
     return invalid("query, key and value do not fit together");
   l.shared = query_heads / l.heads;
   l.size = k[2] / l.heads;
@@ -65,7 +94,7 @@ Result<LinearAttention> read_linear(const NodeEmitter& e, const Node& node, Spel
   l.dtype = e.type(in[0]).dtype;
   l.state_type = given(in, 3) ? e.type(in[3]).dtype : l.dtype;
   HONE_CHECK(read_rule(e, in, l, node.attributes.text("update_rule", "gated_delta")));
-  if (given(in, 3) && e.type(in[3]).shape() != l.state_shape())
+  if (given(in, 3) && !may_have(e.type(in[3]), l.state_shape()))
     return invalid("past_state does not fit the keys and values");
   const int64_t most = kMostParts * (l.by_parts() ? kTokensOfAPart : 1);
   if (l.length > most)
@@ -86,7 +115,7 @@ struct Part {
 
 // [batch, length, heads · inner] as [batch, heads, tokens, inner].
 ValueId heads_of(NodeEmitter& e, ValueId x, int64_t begin, int64_t end, int64_t heads) {
-  const Shape all = e.type(x).shape();
+  const Shape all = extents_of(e.type(x));
   const ValueId part = widened(e, sliced(e, x, 1, begin, end));
   const Shape apart{all[0], end - begin, heads, all[2] / heads};
   if (end - begin == 1) return reshaped(e, part, {all[0], heads, 1, all[2] / heads});

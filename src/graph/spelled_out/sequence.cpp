@@ -102,48 +102,78 @@ SpelledResult rotary_embedding_spelled_out(NodeEmitter& e, const Node& node, Spe
 
 namespace {
 
+// Extents of x, -1 where they are open.
+struct Sequence {
+  int64_t batch = -1, channels = 0, length = -1;
+  int64_t taps = 1;
+  int64_t kept() const { return taps - 1; }
+};
+
+Result<Sequence> read_sequence(const NodeEmitter& e, const Node& node, SpelledInputs in) {
+  const TensorType &x = e.type(in[0]), &w = e.type(in[1]);
+  if (!w.is_static())
+    return unsupported(
+        fmt::format("unsupported: {} with a weight {}, whose extents are not known; read the model with "
+                    "numbers for its symbols",
+                    node.op, w.text()));
+  const Shape weight = w.shape();
+  if (weight.size() != 3 || weight[1] != 1 || weight[2] < 1)
+    return invalid(fmt::format("the weight {} does not fit the input {}", w.text(), x.text()));
+  Sequence s{.channels = weight[0], .taps = weight[2]};
+  if (!may_have(x, {-1, s.channels, -1}))
+    return invalid(fmt::format("the weight {} does not fit the input {}", w.text(), x.text()));
+  if (x.has_rank()) s.batch = extent_or_open(x, 0), s.length = extent_or_open(x, 2);
+  if (given(in, 2) && !may_have(e.type(in[2]), {s.channels}))
+    return invalid(fmt::format("the bias {} does not fit the input {}", e.type(in[2]).text(), x.text()));
+  if (given(in, 3) && !may_have(e.type(in[3]), {s.batch, s.channels, s.kept()}))
+    return invalid(fmt::format("past_state {} does not fit the input {}", e.type(in[3]).text(), x.text()));
+  return s;
+}
+
 // Of x behind its state, [batch, channels, length + taps - 1]: a sum of products for one token, for more a depthwise
-// convolution over images of one row.
-ValueId convolved(NodeEmitter& e, ValueId all, const Shape& x, int64_t taps, SpelledInputs in) {
-  if (x[2] == 1) {
-    const ValueId products = e.times(widened(e, all), reshaped(e, widened(e, in[1]), {x[1], taps}));
+// convolution over images of one row, or over lines where it is not known how long these are.
+ValueId convolved(NodeEmitter& e, const Sequence& s, ValueId all, SpelledInputs in) {
+  if (s.length == 1) {
+    const ValueId products = e.times(widened(e, all), reshaped(e, widened(e, in[1]), {s.channels, s.taps}));
     const ValueId sum = e.summed(products, {2});
-    return given(in, 2) ? e.plus(sum, reshaped(e, widened(e, in[2]), {x[1], 1})) : sum;
+    return given(in, 2) ? e.plus(sum, reshaped(e, widened(e, in[2]), {s.channels, 1})) : sum;
   }
-  std::vector<ValueId> operands{reshaped(e, all, {x[0], x[1], 1, x[2] + taps - 1}),
-                                reshaped(e, in[1], {x[1], 1, 1, taps})};
+  std::vector<ValueId> operands{all, in[1]};
+  if (s.length >= 0)
+    operands = {reshaped(e, all, {s.batch, s.channels, 1, s.length + s.kept()}),
+                reshaped(e, in[1], {s.channels, 1, 1, s.taps})};
   if (given(in, 2)) operands.push_back(in[2]);
-  return reshaped(e, e.add("Conv", std::move(operands), {{"group", x[1]}}), x);
+  const ValueId y = e.add("Conv", std::move(operands), {{"group", s.channels}});
+  return s.length < 0 ? y : reshaped(e, y, {s.batch, s.channels, s.length});
+}
+
+// What the next sequence begins with.
+ValueId last_of(NodeEmitter& e, const Sequence& s, ValueId all, DType dtype) {
+  if (s.kept() == 0 && s.batch >= 0) return e.tensor(Tensor(dtype, {s.batch, s.channels, 0}));
+  if (s.kept() == 0) return sliced(e, all, 2, 0, 0);
+  if (s.length >= 0) return sliced(e, all, 2, s.length, s.length + s.kept());
+  return sliced(e, all, 2, -s.kept(), std::numeric_limits<int64_t>::max());
 }
 
 }  // namespace
 
-// The input behind its state, convolved; its last elements are the next state.
+// The input behind its state, convolved; its last elements are the next state. Batch and length may be open.
 SpelledResult causal_conv_spelled_out(NodeEmitter& e, const Node& node, SpelledInputs in) {
-  const Shape x = e.type(in[0]).shape(), w = e.type(in[1]).shape();
+  HONE_ASSIGN(const Sequence s, read_sequence(e, node, in));
   const std::string activation = node.attributes.text("activation", "none");
   const bool silu = activation == "silu" || activation == "swish";
   if (!silu && activation != "none") return invalid(fmt::format("activation '{}'", activation));
-  if (x.size() != 3 || w.size() != 3 || w != Shape{x[1], 1, w[2]} || w[2] < 1)
-    return invalid("the weight does not fit the input");
-  const int64_t taps = w[2], kept = taps - 1;
-  if (given(in, 2) && e.type(in[2]).shape() != Shape{x[1]}) return invalid("the bias does not fit the input");
-  if (given(in, 3) && e.type(in[3]).shape() != Shape{x[0], x[1], kept})
-    return invalid("past_state does not fit the input");
   ValueId all = in[0];
-  if (kept > 0)
+  if (s.kept() > 0)
     all = given(in, 3) ? e.add("Concat", {in[3], in[0]}, {{"axis", int64_t{2}}})
-                       : e.add("Pad", {in[0], e.ints({0, 0, kept, 0, 0, 0})});
-  ValueId y = convolved(e, all, x, taps, in);
+                       : e.add("Pad", {in[0], e.ints({0, 0, s.kept(), 0, 0, 0})});
+  const DType dtype = e.type(in[0]).dtype;
+  ValueId y = convolved(e, s, all, in);
   if (silu) {
     const ValueId sum = widened(e, y);
     y = e.times(sum, e.add("Sigmoid", {sum}));
   }
-  y = e.cast(y, e.type(in[0]).dtype);
-  if (!node.has_output(1)) return std::vector<ValueId>{y};
-  const ValueId state = kept == 0 ? e.tensor(Tensor(e.type(in[0]).dtype, {x[0], x[1], 0}))
-                                  : sliced(e, all, 2, x[2], x[2] + kept);
-  return std::vector<ValueId>{y, state};
+  return std::vector<ValueId>{e.cast(y, dtype), node.has_output(1) ? last_of(e, s, all, dtype) : kNoValue};
 }
 
 }  // namespace hone::graph
