@@ -79,6 +79,10 @@ class Differentiation {
         results.push_back(found->second);
         continue;
       }
+      if (!options_.zeros) {
+        results.push_back(kNoValue);
+        continue;
+      }
       HONE_ASSIGN(const ValueId zeros, filled(x, 0));
       results.push_back(zeros);
     }

@@ -23,10 +23,11 @@ struct DifferentiateOptions {
   std::vector<std::string> provenance = {};
   std::size_t most_nodes = std::numeric_limits<std::size_t>::max();  // that may be added
   NodeId* refused = nullptr;  // where it is given: set to the node whose gradient is an error
+  bool zeros = true;          // for an x that no gradient reaches; false: kNoValue
 };
 
-// Adds the gradient of `y` with respect to each of `xs`, in that order and of their types; zeros for a value
-// that y does not depend on. An x may be an input, a constant or any value between. Contributions to one
+// Adds the gradient of `y` with respect to each of `xs`, in that order and of their types; for a value
+// that y does not depend on, or only by integers, what `zeros` says. An x may be an input, a constant or any value between. Contributions to one
 // value are summed in a fixed order. y and xs must be floating-point; "unsupported: the gradient of
 // <operator>" where an operator on the way has no rule. Nodes already there stay as they are.
 Result<std::vector<ValueId>> differentiate(GraphBuilder& builder, ValueId y, std::span<const ValueId> xs,

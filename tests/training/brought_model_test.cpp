@@ -114,6 +114,38 @@ TEST(BroughtModel, SaysWhereNothingWouldBeLeftToTrain) {
   EXPECT_FALSE(fs::exists(folder / "run"));
 }
 
+// Logits to which "table" adds only where its largest elements stand.
+TEST(BroughtModel, NamesAWeightThatNoGradientReaches) {
+  GraphBuilder b("net");
+  const ValueId image =
+      b.input("image", graph::tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("n"), 1, 12, 12}));
+  const ValueId logits =
+      b.add("Gemm", {b.add("Flatten", {image}), weight(b, "dense.weight", {144, 10})}, {}, "dense");
+  const ValueId places =
+      b.add("ArgMax", {weight(b, "table.weight", {2, 10})}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}});
+  const ValueId sum = b.add("Add", {logits, b.add("Cast", {places}, {{"to", int64_t{1}}})});
+  b.rename(sum, "logits");
+  b.output(sum);
+  const auto net = std::move(b).finish();
+  ASSERT_TRUE(net.ok()) << net.error().message;
+  const TemporaryFolder folder;
+  const fs::path onnx = folder / "net.onnx";
+  ASSERT_TRUE(model::write_onnx(*net, onnx).ok());
+  lab::TrainerOptions options;
+  options.out = folder / "run";
+  options.threads = 1;
+  std::string notes;
+  options.on_note = [&](const std::string& note) { notes += note + "\n"; };
+  const auto run = lab::train(recipe_of(onnx, {"optimizer.weight_decay=0.5"}), options);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_THAT(notes, HasSubstr("no gradient reaches 1 weight; the optimizer leaves alone table.weight\n"));
+  EXPECT_EQ(run->parameters, 1440);
+  const auto trained = model::read_onnx(run->model);
+  ASSERT_TRUE(trained.ok()) << trained.error().message;
+  EXPECT_TRUE(same_tensor(*trained->value(trained->find_value("table.weight")).constant,
+                          *net->value(net->find_value("table.weight")).constant));
+}
+
 // A spatial transformer (Jaderberg et al. 2015): where the image is read is learned, beginning with the image as it is.
 graph::Graph spatial_transformer() {
   GraphBuilder b("net");

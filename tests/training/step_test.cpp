@@ -282,6 +282,60 @@ TEST(TrainableModel, TakesNoTablesOfAnglesAndNoBoxes) {
       << "what stays may be named all the same";
 }
 
+// Logits to which a row of "table" adds where its largest element stands: an index, through which nothing flows back.
+Graph model_with_a_weight_that_is_compared() {
+  GraphBuilder b("compared");
+  ValueId x = b.input("x", tensor_type(DType::kF32, graph::Dims{graph::Dim::symbol("batch"), 4}));
+  x = b.add("MatMul", {x, b.constant("dense.weight", made({4, 3}, 1))});
+  const ValueId place = b.add("ArgMax", {b.constant("table.weight", made({2, 3}, 2))},
+                              {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}});
+  b.output(b.add("Add", {x, b.add("Cast", {place}, {{"to", int64_t{1}}})}));
+  return valid(std::move(b).finish());
+}
+
+// As PyTorch's optimizers, which pass over parameters whose .grad is None.
+TEST(TrainingStep, LeavesWeightsAloneThatNoGradientReaches) {
+  const graph::TrainableModel model = valid(graph::make_trainable(model_with_a_weight_that_is_compared()));
+  ASSERT_THAT(names_of(model.parameters), UnorderedElementsAre("dense.weight", "table.weight"));
+  for (std::size_t kind = 0; kind < graph::optimizer_names().size(); ++kind) {
+    SCOPED_TRACE(graph::optimizer_names()[kind]);
+    for (const int64_t accumulate : {1, 2}) {
+      graph::StepOptions options;
+      options.fields = {{"x", tensor_type(DType::kF32, Shape{4, 4}), "x"},
+                        {"label", tensor_type(DType::kI64, Shape{4}), ""}};
+      options.objective.target = "label";
+      options.objective.terms = {{graph::LossKind::kCrossEntropy}};
+      options.optimizer.kind = static_cast<graph::OptimizerKind>(kind);
+      options.optimizer.weight_decay = 0.5;
+      options.ema = 0.5;
+      options.clip = 1;
+      options.accumulate = accumulate;
+      const Graph micro = with_batch(model.training, "x", tensor_type(DType::kF32, Shape{4 / accumulate, 4}));
+      Stepper run = stepper(model, options, micro);
+      run.values["data.x"] = made({4, 4}, 3);
+      const std::map<std::string, Tensor> before = run.values;
+      for (int i = 0; i < 3; ++i) run.run();
+      EXPECT_TRUE(same_tensor(run.values.at("table.weight"), before.at("table.weight")));
+      EXPECT_FALSE(same_tensor(run.values.at("dense.weight"), before.at("dense.weight")));
+      for (const auto& [name, tensor] : run.values)
+        EXPECT_FALSE(name.ends_with(".table.weight")) << "it needs no moment and no mean: " << name;
+    }
+  }
+}
+
+TEST(TrainingStep, NeedsAWeightThatAGradientReaches) {
+  const graph::TrainableModel model =
+      valid(graph::make_trainable(model_with_a_weight_that_is_compared(), {{"dense.*"}}));
+  graph::StepOptions options;
+  options.fields = {{"x", tensor_type(DType::kF32, Shape{4, 4}), "x"},
+                    {"label", tensor_type(DType::kI64, Shape{4}), ""}};
+  options.objective.target = "label";
+  options.objective.terms = {{graph::LossKind::kCrossEntropy}};
+  const Graph micro = with_batch(model.training, "x", tensor_type(DType::kF32, Shape{4, 4}));
+  EXPECT_THAT(graph::make_step(micro, model.parameters, options).error().message,
+              HasSubstr("no gradient reaches a weight"));
+}
+
 TEST(TrainableModel, FreezesByPatternAndRefusesPatternsThatMatchNothing) {
   const graph::TrainableModel model = valid(graph::make_trainable(tiny_classifier(), {{"conv.*"}}));
   EXPECT_THAT(names_of(model.parameters), UnorderedElementsAre("onnx::shared", "bn.bias"));

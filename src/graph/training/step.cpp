@@ -244,11 +244,12 @@ Status StepMaker::add_micro_batch(ModelCopies& copies, int64_t number) {
   const ValueId judged =
       options_.scale_loss ? builder_.add("Mul", {loss, loss_scale_}, {}, "loss.scaled") : loss;
   NodeId refused;
-  const auto differentiated = differentiate(builder_, judged, xs, {.refused = &refused});
+  const auto differentiated = differentiate(builder_, judged, xs, {.refused = &refused, .zeros = false});
   if (!differentiated.ok()) return with_what_to_freeze(differentiated.error(), refused, judged);
   const std::vector<ValueId>& gradients = *differentiated;
   end_part(StepPart::kBackward);
   for (std::size_t i = 0; i < trained_.size(); ++i) {
+    if (!gradients[i].valid()) continue;
     ValueId& sum = trained_[i].gradient;
     sum = sum.valid() ? builder_.add("Add", {sum, gradients[i]}, {}, "micro.gradient") : gradients[i];
   }
@@ -293,6 +294,9 @@ Status StepMaker::add_micro_batches() {
   if (options_.scale_loss) loss_scale_ = builder_.input(kLossScaleState, tensor_type(DType::kF32, Dims{}));
   ModelCopies copies(builder_, micro_);
   for (int64_t i = 0; i < options_.accumulate; ++i) HONE_CHECK(add_micro_batch(copies, i));
+  // What no gradient reaches is no state: PyTorch's optimizers leave it out as well (its .grad is None), decay included.
+  std::erase_if(trained_, [](const TrainedParameter& p) { return !p.gradient.valid(); });
+  if (trained_.empty()) return invalid("no gradient reaches a weight: there is nothing to train");
   return {};
 }
 

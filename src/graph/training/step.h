@@ -64,7 +64,8 @@ enum StepOutput : std::size_t {
 };                // f32[] each
 
 // `micro` is the model's training form for one micro-batch, its types static (TrainableModel::training,
-// specialised, with a random stream). Parameters that the loss does not depend on are left out.
+// specialised, with a random stream). Parameters that the loss does not depend on are left out; those that no gradient
+// reaches (they are compared, rounded to integers, …) are inputs, but no states: they stay as they are.
 Result<Graph> make_step(const Graph& micro, const std::vector<NamedTensor>& parameters,
                         const StepOptions& options);
 

@@ -71,6 +71,10 @@ class ProgramMaker {
     HONE_CHECK(graph::verify(program_.step));
     HONE_CHECK(graph::verify(program_.evaluation));
     set_initial_values();
+    const std::vector<std::string> untrained = untrained_weights(program_);
+    for (const graph::NamedTensor& parameter : program_.model.parameters)
+      if (std::find(untrained.begin(), untrained.end(), parameter.name) == untrained.end())
+        program_.parameters += parameter.value.size();
     for (const graph::Node& node : program_.step.nodes())
       program_.step_flops += graph::node_cost(program_.step, node).flops;
     return std::move(program_);
@@ -249,8 +253,6 @@ void ProgramMaker::set_initial_values() {
     if (value.name == graph::kLossScaleState) initial = Tensor::scalar_f32(graph::kFirstLossScale);
     program_.initial[value.name] = initial.aligned();
   }
-  for (const graph::NamedTensor& parameter : program_.model.parameters)
-    if (program_.initial.contains(parameter.name)) program_.parameters += parameter.value.size();
 }
 
 }  // namespace
@@ -258,6 +260,16 @@ void ProgramMaker::set_initial_values() {
 Result<TrainingProgram> make_program(const model::Recipe& recipe, std::span<const data::Field> fields,
                                      int64_t steps, int64_t evaluation_batch) {
   return ProgramMaker(recipe, fields, steps, evaluation_batch).make();
+}
+
+std::vector<std::string> untrained_weights(const TrainingProgram& program) {
+  std::set<std::string> states;
+  for (const graph::StatePair& pair : program.step.states())
+    states.insert(program.step.value(program.step.state_input(pair)).name);
+  std::vector<std::string> names;
+  for (const graph::NamedTensor& parameter : program.model.parameters)
+    if (!states.contains(parameter.name)) names.push_back(parameter.name);
+  return names;
 }
 
 }  // namespace hone::lab

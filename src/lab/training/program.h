@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
 #include "data/dataset.h"
@@ -31,5 +32,9 @@ struct TrainingProgram {
 // recipe, model and data does not fit.
 Result<TrainingProgram> make_program(const model::Recipe& recipe, std::span<const data::Field> fields,
                                      int64_t steps, int64_t evaluation_batch);
+
+// Names of weights that are not frozen, but that the optimizer leaves as they are: no gradient reaches them, or the loss does not
+// depend on them.
+std::vector<std::string> untrained_weights(const TrainingProgram& program);
 
 }  // namespace hone::lab

@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
@@ -48,6 +50,16 @@ bool all_finite(const model::NamedTensors& states) {
       if (!std::isfinite(value)) return false;
   }
   return true;
+}
+
+// Models have hundreds of weights; whoever wonders looks at the first.
+std::string untrained_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  const std::size_t shown = std::min(names.size(), kMost);
+  const std::string more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
+  return fmt::format("no gradient reaches {}; the optimizer leaves alone {}{}",
+                     counted(static_cast<double>(names.size()), "weight"),
+                     fmt::join(std::span(names).first(shown), ", "), more);
 }
 
 class Trainer {
@@ -139,6 +151,7 @@ Status Trainer::open() {
   if (!setup_.validation && (recipe_.train.target || recipe_.train.evaluate_every > 0))
     return invalid("the recipe keeps no data back to evaluate on: give [data] validation");
   result_.parameters = setup_.program.parameters;
+  if (const auto names = untrained_weights(setup_.program); !names.empty()) note(untrained_text(names));
   // A GPU's plan leaves the host's cores time while it is made; the first epoch then finds its samples read.
   if (!provider_->device()->host_visible()) setup_.batches->prefetch(setup_.steps);
   return {};
