@@ -96,8 +96,8 @@ TEST(Precision, NarrowStepsLearnWhatF32StepsLearn) {
   }
 }
 
-// Goes on in one precision with what another has saved: the notes, or the error.
-std::string gone_on(const std::string& from, const std::string& to) {
+// Goes on with the types of one recipe with what that of others has saved: the notes, or the error.
+std::string gone_on(const std::vector<std::string>& from, const std::vector<std::string>& to) {
   const testing_support::TemporaryFolder folder;
   lab::TrainerOptions options;
   options.out = folder / "run";
@@ -107,14 +107,19 @@ std::string gone_on(const std::string& from, const std::string& to) {
   int64_t step = 0;
   options.on_step = [&](const lab::TrainingReport& report) { step = report.step; };
   options.should_stop = [&] { return step == 3; };
-  const auto recipe = [](const std::string& precision) {
-    return tiny_digits({"train.steps=5", "train.evaluate_every=0", "train.precision=" + precision});
+  const auto recipe = [](std::vector<std::string> overrides) {
+    overrides.insert(overrides.end(), {"train.steps=5", "train.evaluate_every=0"});
+    return tiny_digits(overrides);
   };
   (void)had(lab::train(recipe(from), options));
   options.resume = true;
   options.on_note = [&](const std::string& note) { notes += note + "\n"; };
   const auto rest = lab::train(recipe(to), options);
   return rest.ok() ? notes : rest.error().message;
+}
+
+std::string gone_on(const std::string& from, const std::string& to) {
+  return gone_on(std::vector{"train.precision=" + from}, {"train.precision=" + to});
 }
 
 TEST(Precision, AnotherThanTheCheckpointsIsToldOrRefused) {
@@ -127,6 +132,26 @@ TEST(Precision, AnotherThanTheCheckpointsIsToldOrRefused) {
   const std::string refused = gone_on("f32", "fp16");
   EXPECT_THAT(refused, HasSubstr("of a run in f32, which this one, in fp16, cannot go on with"));
   EXPECT_THAT(refused, HasSubstr("--set train.precision=f32"));
+}
+
+TEST(Precision, OtherResidualSumsThanTheCheckpointsAreTold) {
+  const std::vector<std::string> wide = {"train.precision=bf16"},
+                                 narrow = {"train.precision=bf16", "train.residual=narrow"};
+  EXPECT_THAT(gone_on(narrow, narrow), ::testing::Not(HasSubstr("the checkpoint is of a run")));
+  EXPECT_THAT(gone_on(narrow, wide),
+              HasSubstr("the checkpoint is of a run with residual = narrow, and goes on with residual = f32: "
+                        "numbers are no longer equal"));
+}
+
+TEST(Precision, OtherWeightsThanTheCheckpointsAreRefusedByTheSettingsName) {
+  const std::vector<std::string> narrow = {"train.precision=bf16", "train.weights=bf16"};
+  EXPECT_THAT(gone_on(narrow, {"train.precision=bf16"}),
+              ::testing::AllOf(HasSubstr("of a run with weights = bf16, which this one, with weights = f32, "
+                                         "cannot go on with"),
+                               HasSubstr("--set train.weights=bf16")));
+  EXPECT_THAT(gone_on(narrow, {}), HasSubstr("of a run in bf16 with weights = bf16, which this one, in f32 "
+                                             "with weights = f32, cannot go on with"));
+  EXPECT_THAT(gone_on({"train.precision=bf16"}, narrow), HasSubstr("go on with --set train.weights=f32"));
 }
 
 TEST(Precision, AStepWhoseGradientsOverflowChangesNothingButTheScale) {

@@ -48,6 +48,7 @@ Status write_index(const fs::path& folder, const Checkpoint& checkpoint) {
                      {"seconds", checkpoint.seconds},
                      {"metric", checkpoint.metric ? IndexJson(*checkpoint.metric) : IndexJson(nullptr)},
                      {"precision", checkpoint.precision},
+                     {"residual", checkpoint.residual},
                      {"files", {{{"name", kStates}, {"bytes", bytes}, {"crc32c", crc}}}}};
   const std::string text = index.dump();
   index["crc32c"] = crc_text(std::as_bytes(std::span(text)));  // of the index without this line
@@ -102,6 +103,7 @@ Result<Checkpoint> checkpoint_of(const fs::path& folder, const IndexJson& index)
   checkpoint.seconds = index.at("seconds").get<double>();
   if (!index.at("metric").is_null()) checkpoint.metric = index.at("metric").get<double>();
   checkpoint.precision = index.value("precision", "");  // of an older hone: none
+  checkpoint.residual = index.value("residual", "");
   HONE_ASSIGN(model::Safetensors contents, model::read_safetensors(folder / kStates));
   checkpoint.states = std::move(contents.tensors);
   return checkpoint;

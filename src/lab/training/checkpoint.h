@@ -22,6 +22,7 @@ struct Checkpoint {
   double seconds = 0;            // that were spent training
   std::optional<double> metric;  // of the last evaluation
   std::string precision;         // of the steps since the checkpoint before; empty: it does not say
+  std::string residual;          // of the same steps, as [train] has it; empty: it does not say
   model::NamedTensors states;    // every input of the step's graph but the data
 };
 

@@ -54,7 +54,8 @@ std::vector<SettingCandidate> pass_and_kernel_candidates(const model::RecipeTrai
       const bool is_worth_it = row.kept || row.name == "fp16";
       if (is_precision(row.name) && is_worth_it && train.precision == "f32")
         candidates.push_back(in_precision(row.name, row));
-      if (!row.kept && row.name == train.precision && train.weights == "f32" && slower)
+      const bool fits_f32 = train.weights == "f32" && train.residual == "f32";
+      if (!row.kept && row.name == train.precision && fits_f32 && slower)
         candidates.push_back(in_precision("f32", row));
       continue;
     }

@@ -52,6 +52,30 @@ bool all_finite(const model::NamedTensors& states) {
   return true;
 }
 
+// Where the types of a checkpoint's steps are not the recipe's: both in words, and what takes the checkpoint's.
+struct OtherTypes {
+  std::string was, is;  // " in bf16 with weights = bf16"
+  std::string back;     // " --set train.precision=bf16"; empty: they are the same
+};
+
+OtherTypes other_types(const Checkpoint& checkpoint, const model::RecipeTrain& train) {
+  OtherTypes other;
+  const auto compare = [&](const char* key, const std::string& words, const std::string& was,
+                           const std::string& is) {
+    if (was.empty() || was == is) return;
+    other.was += words + was;
+    other.is += words + is;
+    other.back += fmt::format(" --set train.{}={}", key, was);
+  };
+  // Nothing but weights is ever kept in bf16.
+  const bool are_narrow = std::any_of(checkpoint.states.begin(), checkpoint.states.end(),
+                                      [](const auto& state) { return state.second.dtype() == DType::kBF16; });
+  compare("precision", " in ", checkpoint.precision, train.precision);
+  compare("weights", " with weights = ", are_narrow ? "bf16" : "f32", train.weights);
+  compare("residual", " with residual = ", checkpoint.residual, train.residual);
+  return other;
+}
+
 // Models have hundreds of weights; whoever wonders looks at the first.
 std::string untrained_text(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 8;
@@ -238,18 +262,15 @@ Status Trainer::begin() {
 // Moments are f32 in every precision, and so are parameters but for weights = "bf16"; of the loss's scale, which fp16 has, there
 // may be none. What does not fit is refused.
 Status Trainer::restore(const Checkpoint& checkpoint) {
-  const std::string& was = checkpoint.precision;
-  const std::string& is = recipe_.train.precision;
   const Status restored = session_->restore(checkpoint.states);
-  if (was.empty() || was == is) return restored;
+  const OtherTypes other = other_types(checkpoint, recipe_.train);
+  if (other.back.empty()) return restored;
   if (!restored.ok())
     return restored.error().within(fmt::format(
-        "the checkpoint is of a run in {}, which this one, in {}, cannot go on with; begin anew, or go on "
-        "with --set train.precision={}",
-        was, is, was));
-  note(fmt::format(
-      "the checkpoint is of a run in {}, and goes on in {}: numbers are no longer equal bit by bit", was,
-      is));
+        "the checkpoint is of a run{}, which this one,{}, cannot go on with; begin anew, or go on with{}",
+        other.was, other.is, other.back));
+  note(fmt::format("the checkpoint is of a run{}, and goes on{}: numbers are no longer equal bit by bit",
+                   other.was, other.is));
   return {};
 }
 
@@ -435,6 +456,7 @@ Checkpoint Trainer::checkpoint_now(model::NamedTensors states) const {
   checkpoint.seconds = seconds_before_ + seconds_since(start_ns_);
   if (result_.evaluation) checkpoint.metric = result_.evaluation->metric;
   checkpoint.precision = recipe_.train.precision;
+  checkpoint.residual = recipe_.train.residual;
   checkpoint.states = std::move(states);
   return checkpoint;
 }

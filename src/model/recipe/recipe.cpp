@@ -335,6 +335,11 @@ Status RecipeReader::read_train(SectionReader s) {
   static const std::vector<std::string> kResiduals = {"f32", "narrow"};
   s.read_name("residual", residual, kResiduals);
   t.residual = kResiduals[residual];
+  if (t.residual == "narrow" && t.precision == "f32")
+    s.fail(
+        "residual",
+        "residual = \"narrow\" needs precision = \"bf16\" or \"fp16\": in f32 there is no narrower type for "
+        "sums; leave it out, or --set train.residual=f32");
   std::size_t weights = 0;
   static const std::vector<std::string> kWeights = {"f32", "bf16"};
   s.read_name("weights", weights, kWeights);

@@ -120,6 +120,12 @@ TEST(Recipe, SaysWhereATypeOrARangeIsWrong) {
   EXPECT_THAT(error_with("residual = \"bf16\"\n"),
               HasSubstr("residual is 'bf16', must be one of f32, narrow"));
   EXPECT_EQ(error_with("residual = \"narrow\"\nprecision = \"bf16\"\n"), "no error");
+  EXPECT_EQ(error_with("precision = \"fp16\"\nresidual = \"narrow\"\n"), "no error");
+  EXPECT_EQ(error_with("residual = \"f32\"\n"), "no error");
+  EXPECT_THAT(error_with("residual = \"narrow\"\n"),
+              HasSubstr("r.toml:9:1: residual = \"narrow\" needs precision = \"bf16\" or \"fp16\""));
+  EXPECT_THAT(error_with("residual = \"narrow\"\nprecision = \"bf16\"\n", {"train.precision=f32"}),
+              HasSubstr("--set train.residual=f32"));
   EXPECT_THAT(error_with("precision = \"int4\"\n"),
               HasSubstr("precision is 'int4', must be one of f32, bf16, fp16"));
 }
