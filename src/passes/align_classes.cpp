@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "graph/product_math.h"
 #include "passes/lower_precision.h"
 #include "passes/rewrite.h"
 
@@ -228,8 +229,10 @@ class Aligner {
     const DType type = builder_.type(w).dtype;
     const ValueId bias =
         product.has_input(2) ? padded(product.inputs[2], 0, more, lowest(type)) : low_bias(head, type);
-    return builder_.add("Gemm", {x, padded(w, transposed ? 0 : 1, more), bias},
-                        {{"transB", int64_t{transposed ? 1 : 0}}},
+    Attributes attributes{{"transB", int64_t{transposed ? 1 : 0}}};
+    if (const auto* math = product.attributes.find(graph::kProductMath))
+      attributes.set(std::string(graph::kProductMath), *math);
+    return builder_.add("Gemm", {x, padded(w, transposed ? 0 : 1, more), bias}, std::move(attributes),
                         builder_.value(product.outputs[0]).name + ".aligned");
   }
 

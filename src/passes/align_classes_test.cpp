@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/product_math.h"
 #include "passes/check_rewrite.h"
 
 namespace hone::passes {
@@ -58,6 +59,18 @@ TEST(AlignClasses, ScoresAndTheirGradientGetWholeVectors) {
   for (std::size_t i = 0; i < before.outputs().size(); ++i)
     EXPECT_EQ(outcome.graph.type(outcome.graph.outputs()[i]).text(), before.type(before.outputs()[i]).text());
   EXPECT_TRUE(run_pass(align_classes, outcome.graph, matrix_units()).done.empty());
+}
+
+// A permission to multiply in tf32 is the product's, whatever it is rebuilt as.
+TEST(AlignClasses, TheProductKeepsItsMath) {
+  std::string text = head("257");
+  const std::string product = "MatMul(%x, %u)";
+  text.replace(text.find(product), product.size(), product + " {math = \"tf32\"}");
+  const PassOutcome outcome = run_pass(align_classes, graph_of(text), matrix_units());
+  int marked = 0;
+  for (const graph::Node& node : outcome.graph.nodes()) marked += graph::may_use_tf32(node);
+  EXPECT_EQ(marked, 1);
+  EXPECT_EQ(outcome.done.size(), 1U);
 }
 
 TEST(AlignClasses, ClassesThatVectorsDivideStay) {
