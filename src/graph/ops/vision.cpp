@@ -263,6 +263,12 @@ Status infer_first_rows(InferContext& context) {
 
 void add_vision_ops(OpTable& table) {
   using enum AttributeKind;
+  const std::vector<AttributeSpec> roi_align = {{"coordinate_transformation_mode", kString},
+                                                {"mode", kString},
+                                                {"output_height", kInt},
+                                                {"output_width", kInt},
+                                                {"sampling_ratio", kInt},
+                                                {"spatial_scale", kFloat}};
   table.add({.name = "Resize",
              .op_class = OpClass::kOther,
              .min_inputs = 1,
@@ -317,12 +323,7 @@ void add_vision_ops(OpTable& table) {
              .op_class = OpClass::kPooling,
              .min_inputs = 3,
              .max_inputs = 3,
-             .attributes = {{"coordinate_transformation_mode", kString},
-                            {"mode", kString},
-                            {"output_height", kInt},
-                            {"output_width", kInt},
-                            {"sampling_ratio", kInt},
-                            {"spatial_scale", kFloat}},
+             .attributes = roi_align,
              .infer = infer_roi_align,
              .flops = roi_align_flops,
              .summary = "bins of regions of interest, sampled between pixels"});
@@ -330,12 +331,7 @@ void add_vision_ops(OpTable& table) {
              .op_class = OpClass::kPooling,
              .min_inputs = 4,
              .max_inputs = 5,
-             .attributes = {{"coordinate_transformation_mode", kString},
-                            {"mode", kString},
-                            {"output_height", kInt},
-                            {"output_width", kInt},
-                            {"sampling_ratio", kInt},
-                            {"spatial_scale", kFloat}},
+             .attributes = roi_align,
              .infer = infer_roi_align_gradient,
              .flops = roi_align_gradient_flops,
              .summary =

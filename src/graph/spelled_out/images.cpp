@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "core/columns.h"
 #include "core/window.h"
 #include "graph/spelled_out/forms.h"
 
@@ -100,22 +101,10 @@ Result<PixelSources> pixel_sources(const Attributes& attributes, const Ints& ima
     return unsupported("columns of more elements than a table has");
   sources.of_pixel.resize(static_cast<std::size_t>(pixels));
   int64_t from = 0;
-  Ints tap(block.size(), 0);
-  do {
-    Ints place(block.size(), 0);
-    do {
-      int64_t at = 0;
-      bool inside = true;
-      for (std::size_t axis = 0; axis < block.size(); ++axis) {
-        const Window& window = windows.axes[axis];
-        const int64_t i = place[axis] * window.stride + tap[axis] * window.dilation - window.pad_begin;
-        inside = inside && i >= 0 && i < image[axis];
-        at = at * image[axis] + i;
-      }
-      if (inside) sources.of_pixel[static_cast<std::size_t>(at)].push_back(from);
-      ++from;
-    } while (next_place(place, places));
-  } while (next_place(tap, block));
+  walk_columns(windows.axes, places, image, [&](int64_t pixel) {
+    if (pixel >= 0) sources.of_pixel[static_cast<std::size_t>(pixel)].push_back(from);
+    ++from;
+  });
   for (const auto& each : sources.of_pixel) sources.most = std::max(sources.most, each.size());
   if (static_cast<int64_t>(sources.most) > kMostOfATable / pixels)
     return unsupported("columns that overlap more often than a table has elements for");

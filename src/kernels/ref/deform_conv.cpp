@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "core/columns.h"
 #include "core/window.h"
 #include "kernels/ref/interpolate.h"
 #include "kernels/ref/parts.h"
@@ -252,22 +253,10 @@ Result<std::vector<Tensor>> col2im(const RefCall& call) {
   const int64_t pixels = element_count(image);
   std::size_t from = 0;
   for (int64_t plane = 0; plane < batch * channels; ++plane) {
-    std::vector<int64_t> tap(block.size(), 0);
-    do {
-      std::vector<int64_t> place(block.size(), 0);
-      do {
-        int64_t at = 0;
-        bool inside = true;
-        for (std::size_t axis = 0; axis < block.size(); ++axis) {
-          const Window& window = windows.axes[axis];
-          const int64_t i = place[axis] * window.stride + tap[axis] * window.dilation - window.pad_begin;
-          inside = inside && i >= 0 && i < image[axis];
-          at = at * image[axis] + i;
-        }
-        if (inside) y[static_cast<std::size_t>(plane * pixels + at)] += in[from];
-        ++from;
-      } while (next_index(place, places));
-    } while (next_index(tap, block));
+    walk_columns(windows.axes, places, image, [&](int64_t pixel) {
+      if (pixel >= 0) y[static_cast<std::size_t>(plane * pixels + pixel)] += in[from];
+      ++from;
+    });
   }
   return one(rounded(columns.dtype(), output, std::move(y)));
 }
