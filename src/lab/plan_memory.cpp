@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.h"
-#include "lab/training/memory.h"
+#include "lab/process_memory.h"
 
 namespace hone::lab {
 namespace {

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
 #include "core/units.h"
 #include "data/cache/memory_cache.h"
@@ -224,12 +223,6 @@ std::size_t data_memory(const TrainingData& data, const model::Recipe& recipe, s
         data.chunks->bytes_behind((steps + ahead - 1) * recipe.train.batch + judged));
   }
   return opened + static_cast<std::size_t>(ahead * together) * each + std::min(kept, budget);
-}
-
-std::size_t resident_peak() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace hone::lab

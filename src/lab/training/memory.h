@@ -75,7 +75,4 @@ Result<TrainingMemory> forecast_memory(const TrainingProgram& program, const Ses
 std::size_t data_memory(const TrainingData& data, const model::Recipe& recipe, std::size_t opened,
                         std::span<const data::Field> fields, int64_t steps, int64_t evaluation_batch);
 
-// The most of the process that has been in the machine's memory, programs and libraries included.
-std::size_t resident_peak();
-
 }  // namespace hone::lab

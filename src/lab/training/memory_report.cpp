@@ -7,6 +7,7 @@
 
 #include "core/memory_budget.h"
 #include "core/units.h"
+#include "lab/process_memory.h"
 
 namespace hone::lab {
 namespace {
