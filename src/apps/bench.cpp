@@ -286,7 +286,8 @@ Status run_sweep(const BenchLine& options) {
   if (!options.no_cache) sweep.bench.timing_cache = runtime::TimingCache::default_path();
   HONE_ASSIGN(sweep.batches, batches_of(options));
   HONE_ASSIGN(sweep.concurrencies, concurrencies_of(options));
-  const auto graph_of = [&](int64_t batch) -> Result<graph::Graph> {
+  bool is_read = true;  // what cannot be read is told with the model's path
+  const auto read_at = [&](int64_t batch) -> Result<graph::Graph> {
     ModelOptions model = options.model;
     BenchLine at = options;
     at.batch = batch;
@@ -296,13 +297,18 @@ Status run_sweep(const BenchLine& options) {
     }
     return load_to_run(model, {}, options.bench.seed);
   };
+  const auto graph_of = [&](int64_t batch) {
+    auto graph = read_at(batch);
+    is_read = graph.ok();
+    return graph;
+  };
   ProgressBar bar("hone bench");
   sweep.bench.progress = [&bar](double fraction, const std::string& what) {
     bar.update(fraction, what);
     return !interrupted();
   };
   auto result = lab::measure_throughput(graph_of, sweep);
-  if (!result.ok()) return result.error().within(options.model.path);
+  if (!result.ok()) return is_read ? result.error().within(options.model.path) : result.error();
   HONE_CHECK(check_mapped_files());
   bar.finish();
   HONE_CHECK(write_json(options.json, throughput_json(options, *result)));

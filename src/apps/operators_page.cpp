@@ -97,7 +97,8 @@ and hone's own. [Adding an operator](adding-an-operator.md) shows how one comes 
   interpreter, through their bodies.
 - **CPU**: whose fast kernels the CPU provider offers for small examples (f32, plain layout); `reference` where it runs
   the reference kernel. A plan times all candidates for its own shapes, and says in its report which one runs where.
-  `in parts`: the pass `spell_out` replaces it by others, where all of these have kernels and extents and parameters are known.
+  `in parts`: the pass `spell_out` replaces it by others, where all of these have kernels there and extents and parameters are
+  known. Indices of MaxUnpool below 0, which the reference refuses, then count from the end, as a scatter's do.
 - **Gradient**: whether the operator has a rule for training; `zero` where its derivative is zero wherever there is one.
 )",
                                  entries.size(), graph::kCanonicalOpset);

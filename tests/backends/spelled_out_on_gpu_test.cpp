@@ -266,7 +266,42 @@ TEST(SpellingOut, LaysOutTheAnglesOfAModelOnce) {
   ASSERT_TRUE(optimised.ok()) << optimised.error().message;
   EXPECT_EQ(count_of(optimised->graph, "Gather"), 2) << graph::print(optimised->graph);
   EXPECT_EQ(count_of(optimised->graph, "Slice"), 2);
-  EXPECT_EQ(count_of(optimised->graph, "hone.Fused"), 2);
+  EXPECT_EQ(count_of(optimised->graph, "hone.Fused"), 3) << "the third refuses positions below 0";
+}
+
+// As the reference does: Gather, which looks them up, counts indices below 0 from the end.
+TEST(SpellingOut, RefusesPositionsThatTheCacheDoesNotHave) {
+  const graph::Graph graph = graph_from(R"((%x: f32[1,2,3,4], %c: f32[5,2], %s: f32[5,2], %p: i64[1,3]) {
+    %y: f32[*] = RotaryEmbedding(%x, %c, %s, %p)
+    return %y
+  })");
+  runtime::PlanOptions options;
+  options.autotune = false;
+  for (const char* const name : {runtime::testing::kCudaOnHost, "cpu"}) {
+    SCOPED_TRACE(name);
+    const auto provider = runtime::testing::provider_named(name);
+    const auto optimised = passes::run_pipeline(graph, context_of(*provider));
+    ASSERT_TRUE(optimised.ok()) << optimised.error().message;
+    ASSERT_EQ(count_of(optimised->graph, "RotaryEmbedding"), 0);
+    for (const int64_t position : {0, 4, 5, -1, -5}) {
+      const std::vector<Tensor> inputs{random_floats({1, 2, 3, 4}, 1), random_floats({5, 2}, 2),
+                                       random_floats({5, 2}, 3),
+                                       Tensor::i64({1, 3}, std::vector<int64_t>{1, position, 2})};
+      const bool is_there = position >= 0 && position < 5;
+      EXPECT_EQ(runtime::interpret(graph, inputs).ok(), is_there) << position;
+      const auto planned = runtime::execute(optimised->graph, *provider, inputs, options);
+      EXPECT_EQ(planned.ok(), is_there) << position;
+      if (!planned.ok()) {
+        EXPECT_THAT(planned.error().message, HasSubstr("an index is out of range for an axis of 5"));
+      }
+    }
+  }
+  EXPECT_THAT(refusal(R"((%x: f32[1,2,3,4], %c: f32[5,2], %s: f32[5,2]) {
+    %p: i64[1,3] = constant dense(0, -1, 2)
+    %y: f32[*] = RotaryEmbedding(%x, %c, %s, %p)
+    return %y
+  })"),
+              HasSubstr("position -1 of a cache of 5"));
 }
 
 // Between products in f16, what must not be narrowed is spelled out in f32, and what may be in f16.

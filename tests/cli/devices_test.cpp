@@ -53,6 +53,15 @@ TEST_P(DeviceOption, IsWhereRunBenchAndLabRun) {
 INSTANTIATE_TEST_SUITE_P(All, DeviceOption, ::testing::Values("cpu", "null"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST(Sweep, NamesAModelThatCannotBeReadOnce) {
+  const TemporaryFolder folder;
+  const std::string model = (folder / "host.onnx").string();
+  write_host_network(model);  // its batch is fixed
+  const ProgramResult result = run_hone({"bench", model, "--batches", "3", "--device", "cpu"});
+  EXPECT_TRUE(is_one_line_error(result, {model + ": --batch 3", "its first extent is fixed"}));
+  EXPECT_EQ(result.err.find(model), result.err.rfind(model)) << result.err;
+}
+
 TEST(UnknownDevice, IsOneLineWithTheDevicesThatThereAre) {
   const TemporaryFolder folder;
   const std::string model = (folder / "small.onnx").string();

@@ -45,9 +45,25 @@ Result<Rotation> read_rotation(const NodeEmitter& e, const Node& node, SpelledIn
   return r;
 }
 
+// Rows of a cache that are known to be there, or are refused when they are looked up: Gather counts indices below 0 from the
+// end, the operator does not.
+Result<ValueId> checked_positions(NodeEmitter& e, SpelledInputs in) {
+  if (!given(in, 3)) return kNoValue;
+  const int64_t rows = e.type(in[1]).shape()[0];
+  const Tensor* const known = e.constant_of(in[3]);
+  if (known == nullptr) {
+    const ValueId below = e.add("Less", {in[3], e.scalar(0, in[3])});
+    return e.choose(below, e.scalar(static_cast<double>(rows), in[3]), in[3]);
+  }
+  for (int64_t i = 0; i < known->size(); ++i)
+    if (known->int_at(i) < 0 || known->int_at(i) >= rows)
+      return invalid(fmt::format("position {} of a cache of {}", known->int_at(i), rows));
+  return in[3];
+}
+
 // Of each element of a head the cosine or sine of its angle, [batch, length, rotated]; sines are negative for the first of
 // each pair. A cache that is known is laid out once, before the graph runs.
-ValueId angles(NodeEmitter& e, const Rotation& r, SpelledInputs in, bool sines) {
+ValueId angles(NodeEmitter& e, const Rotation& r, ValueId cache, ValueId positions, bool sines) {
   const int64_t half = r.rotated / 2;
   Ints pair;
   std::vector<double> signs;
@@ -56,15 +72,14 @@ ValueId angles(NodeEmitter& e, const Rotation& r, SpelledInputs in, bool sines) 
     pair.push_back(r.interleaved ? i / 2 : i % half);
     signs.push_back(first ? -1 : 1);
   }
-  const auto of_elements = [&](ValueId cache) {
+  const auto of_elements = [&](ValueId of) {
     const ValueId all =
-        e.add("Gather", {cache, e.ints(pair)}, {{"axis", static_cast<int64_t>(e.rank_of(cache)) - 1}});
+        e.add("Gather", {of, e.ints(pair)}, {{"axis", static_cast<int64_t>(e.rank_of(of)) - 1}});
     return sines ? e.times(all, numbers(e, e.type(all).dtype, {r.rotated}, signs)) : all;
   };
-  const auto at_positions = [&](ValueId cache) {
-    return given(in, 3) ? e.add("Gather", {cache, in[3]}, {{"axis", int64_t{0}}}) : cache;
+  const auto at_positions = [&](ValueId of) {
+    return positions.valid() ? e.add("Gather", {of, positions}, {{"axis", int64_t{0}}}) : of;
   };
-  const ValueId cache = in[sines ? 2 : 1];
   if (e.constant_of(cache) != nullptr) return at_positions(of_elements(widened(e, cache)));
   return of_elements(widened(e, at_positions(cache)));
 }
@@ -74,6 +89,7 @@ ValueId angles(NodeEmitter& e, const Rotation& r, SpelledInputs in, bool sines) 
 // x · cos + partner(x) · ±sin, where the partner of an element is the other one of its pair.
 SpelledResult rotary_embedding_spelled_out(NodeEmitter& e, const Node& node, SpelledInputs in) {
   HONE_ASSIGN(const Rotation r, read_rotation(e, node, in));
+  HONE_ASSIGN(const ValueId positions, checked_positions(e, in));
   const DType dtype = e.type(in[0]).dtype;
   const Shape heads =
       r.packed ? Shape{r.batch, r.length, r.heads, r.size} : Shape{r.batch, r.heads, r.length, r.size};
@@ -91,8 +107,8 @@ SpelledResult rotary_embedding_spelled_out(NodeEmitter& e, const Node& node, Spe
                 e.ints({r.interleaved ? 4 : 3}), e.ints({-1})});
   const Shape broadcast =
       r.packed ? Shape{r.batch, r.length, 1, r.rotated} : Shape{r.batch, 1, r.length, r.rotated};
-  const ValueId cosines = reshaped(e, angles(e, r, in, false), broadcast);
-  const ValueId sines = reshaped(e, angles(e, r, in, true), broadcast);
+  const ValueId cosines = reshaped(e, angles(e, r, in[1], positions, false), broadcast);
+  const ValueId sines = reshaped(e, angles(e, r, in[2], positions, true), broadcast);
   const ValueId y = e.plus(e.times(widened(e, parts[0]), cosines),
                            e.times(widened(e, reshaped(e, partners, turned)), sines));
   std::vector<ValueId> results{e.cast(y, dtype)};
