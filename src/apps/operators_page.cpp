@@ -9,7 +9,6 @@
 
 #include "graph/gradients/context.h"
 #include "graph/op_table.h"
-#include "graph/spelled_out/spelled_out.h"
 #include "kernels/ref/ref.h"
 #include "lab/operator_probe.h"
 #include "runtime/make_provider.h"
@@ -70,9 +69,7 @@ std::string cpu_text(const OpEntry& entry, const runtime::Provider& provider) {
   if (entry.name == "hone.CopyTo") return "by the plan";
   const std::set<std::string> families = lab::kernel_families(entry, provider);
   if (!families.empty()) return fmt::format("{}", fmt::join(families, ", "));
-  graph::Node node;
-  node.op = entry.name;
-  return graph::spells_out(node) == graph::SpellOut::kNever ? "reference" : "in parts";
+  return lab::runs_in_parts(entry, provider) ? "in parts" : "reference";
 }
 
 std::string_view gradient_text(const OpEntry& entry) {

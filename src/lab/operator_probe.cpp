@@ -4,8 +4,17 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <string_view>
+
+#include <fmt/core.h>
 
 #include "graph/builder.h"
+#include "graph/spelled_out/spelled_out.h"
+#include "graph/text.h"
+#include "lab/experiment/target.h"
+#include "passes/spell_out.h"
+#include "runtime/interpreter.h"
 
 namespace hone::lab {
 namespace {
@@ -95,6 +104,49 @@ void ask(const OpEntry& entry, const Attributes& attributes, std::span<const Exa
   }
 }
 
+// Of each operator that is spelled out only where the parts have kernels: what is computed, of what inputs and constants.
+struct FormExample {
+  std::string_view op;
+  std::string_view inputs;
+  std::string_view call;
+  std::string_view constants = {};
+};
+constexpr std::array kFormExamples = {
+    FormExample{"AffineGrid", "%x: f32[2,2,3]", "AffineGrid(%x, %n)",
+                "%n: i64[4] = constant dense(2, 3, 5, 7)"},
+    FormExample{"CausalConvWithState", "%x: f32[2,5,7], %w: f32[5,1,4]", "CausalConvWithState(%x, %w)"},
+    FormExample{"CenterCropPad", "%x: f32[5,8]", "CenterCropPad(%x, %n)",
+                "%n: i64[2] = constant dense(6, 5)"},
+    FormExample{"Col2Im", "%x: f32[2,4,6]", "Col2Im(%x, %i, %b)",
+                "%i: i64[2] = constant dense(3, 4)\n%b: i64[2] = constant dense(2, 2)"},
+    FormExample{"DFT", "%x: f32[3,7,2]", "DFT(%x)"},
+    FormExample{"DeformConv", "%x: f32[1,2,4,5], %w: f32[3,2,2,2], %o: f32[1,8,3,4]",
+                "DeformConv(%x, %w, %o)"},
+    FormExample{"Det", "%x: f32[2,3,3]", "Det(%x)"},
+    FormExample{"GlobalLpPool", "%x: f32[2,3,5,7]", "GlobalLpPool(%x)"},
+    FormExample{"Hardmax", "%x: f32[3,5]", "Hardmax(%x)"},
+    FormExample{"LRN", "%x: f32[2,7,3,5]", "LRN(%x) {size = 3}"},
+    FormExample{"LinearAttention", "%q: f32[2,5,6], %k: f32[2,5,6], %v: f32[2,5,4]",
+                "LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = \"linear\"}"},
+    FormExample{"LpNormalization", "%x: f32[3,5]", "LpNormalization(%x)"},
+    FormExample{"LpPool", "%x: f32[2,3,7,6]", "LpPool(%x) {kernel_shape = [3,2]}"},
+    FormExample{"MaxUnpool", "%x: f32[2,3,4,3], %i: i64[2,3,4,3]",
+                "MaxUnpool(%x, %i) {kernel_shape = [2,2], strides = [2,2]}"},
+    FormExample{"MeanVarianceNormalization", "%x: f32[3,5,4,7]", "MeanVarianceNormalization(%x)"},
+    FormExample{"RotaryEmbedding", "%x: f32[2,3,5,8], %c: f32[2,5,4], %s: f32[2,5,4]",
+                "RotaryEmbedding(%x, %c, %s)"},
+    FormExample{"STFT", "%x: f32[2,37], %w: f32[9]", "STFT(%x, %s, %w)", "%s: i64[] = constant dense(4)"}};
+
+graph::Graph form_example(std::string_view op) {
+  const auto* const found = std::find_if(kFormExamples.begin(), kFormExamples.end(),
+                                         [&](const FormExample& example) { return example.op == op; });
+  if (found == kFormExamples.end()) throw std::logic_error(fmt::format("no example of {} for its form", op));
+  auto graph = graph::parse(fmt::format("graph \"example\" ({}) {{\n{}\n%y: f32[*] = {}\nreturn %y\n}}",
+                                        found->inputs, found->constants, found->call));
+  if (!graph.ok()) throw std::logic_error(graph.error().message);
+  return *std::move(graph);
+}
+
 }  // namespace
 
 std::set<std::string> kernel_families(const OpEntry& entry, const runtime::Provider& provider) {
@@ -115,6 +167,16 @@ std::set<std::string> kernel_families(const OpEntry& entry, const runtime::Provi
     while (at < choice.size() && ++choice[at] == static_cast<int>(tried.size())) choice[at++] = 0;
     if (at == choice.size()) return families;
   }
+}
+
+bool runs_in_parts(const OpEntry& entry, const runtime::Provider& provider) {
+  graph::Node node;
+  node.op = entry.name;
+  const graph::SpellOut when = graph::spells_out(node);
+  if (when != graph::SpellOut::kWithKernels) return when == graph::SpellOut::kAnyway;
+  const passes::PassContext context{runtime::interpret_node, nullptr, pass_target(provider)};
+  const auto spelled = passes::spell_out(form_example(entry.name), context);
+  return spelled.ok() && !spelled->done.empty();
 }
 
 }  // namespace hone::lab

@@ -16,4 +16,8 @@ namespace hone::lab {
 // and of more than five inputs have no examples.
 std::set<std::string> kernel_families(const graph::OpEntry& entry, const runtime::Provider& provider);
 
+// Whether an operator without a kernel is replaced by others in a graph for the provider (passes/spell_out.h), because it has
+// kernels for all of these: asked of an example of f32. Throws std::logic_error where there is none for an operator with such a form.
+bool runs_in_parts(const graph::OpEntry& entry, const runtime::Provider& provider);
+
 }  // namespace hone::lab
