@@ -214,6 +214,7 @@ Status run_lab(LabOptions options, Program& program) {
     bar.update(fraction, what);
     return !interrupted();
   };
+  experiment.counters = counting_of(options.device, options.folder());
   auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);
   if (!result.ok())  // it begins with the model as it is
     return with_what_fits(result.error().within(options.model.path), options.model,
@@ -237,6 +238,8 @@ Status run_lab(LabOptions options, Program& program) {
   }
   // A result whose numbers are wrong is no result, however fast.
   if (!result->report.result.passed) program.exit_code = 1;
+  if (interrupted())
+    program.exit_code = interrupted_status();  // while kernels were counted: all else is there
   return {};
 }
 
