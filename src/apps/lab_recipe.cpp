@@ -70,7 +70,6 @@ Status run_lab_recipe(const LabRecipeOptions& options, Program& program) {
     bar.update(fraction, what);
     return !interrupted();
   };
-  experiment.counters = counting_of(options.device, options.out);
   HONE_ASSIGN(lab::TrainingLab result,
               lab::run_training_lab(recipe, *provider, machine, ceilings.roofs, experiment));
   analyze::LabReport& report = result.experiment.report;

@@ -60,13 +60,13 @@ void describe_ceilings(const lab::Ceilings& ceilings, double seconds, analyze::L
 std::optional<lab::CountPlanOptions> counting_of(const std::string& device,
                                                  const std::filesystem::path& out) {
   if (device != "cuda") return std::nullopt;
-  auto recorder = observe::find_recorder_files();
-  std::error_code none;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", none);
-  if (!recorder.ok() || none) return std::nullopt;
   lab::CountPlanOptions counting;
-  counting.program = {own.string()};
-  counting.recorder = *std::move(recorder);
+  std::error_code unknown;
+  counting.program = {std::filesystem::read_symlink("/proc/self/exe", unknown).string()};
+  if (auto recorder = observe::find_recorder_files(); recorder.ok())
+    counting.recorder = *std::move(recorder);
+  else
+    counting.why_not = recorder.error().message;
   counting.folder = out / fmt::format(".counting-{}", ::getpid());
   counting.blocked_signals = requests_to_end();
   return counting;

@@ -1,6 +1,7 @@
 // Counters of the kernels of our own plans: saved plans that a process of hone runs over the driver of cuda/testing, whose
 // launches the recorder counts by the CUPTI of observe/inject/testing. Its metrics are as large as their names are long.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -13,13 +14,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
+#include "core/file.h"
 #include "core/testing/source_folder.h"
 #include "graph/builder.h"
+#include "lab/ceilings/gpu/gpu_ceilings_cache.h"
 #include "lab/counters/count_plan.h"
 #include "lab/experiment/experiment.h"
 #include "lab/experiment/profile.h"
 #include "lab/machine.h"
 #include "lab/prepared.h"
+#include "model/onnx/writer.h"
 #include "passes/pipeline.h"
 #include "report/json.h"
 #include "runtime/testing/providers.h"
@@ -200,6 +204,36 @@ TEST_F(OwnCounters, NeedThePlansKernelsByName) {
   const auto saved = save_for_counting(**plan, *provider_, inputs->tensors, "result", options_);
   ASSERT_FALSE(saved.ok());
   EXPECT_THAT(saved.error().message, HasSubstr("no records of its replays name its kernels"));
+}
+
+// The command itself: its roofs are kept ones, because the driver measures none.
+TEST_F(OwnCounters, ComeWithTheLabOfAModel) {
+  const GpuTools tools{.device = std::make_shared<runtime::CudaDevice>(cuda::testing::fake_context()),
+                       .cache = cuda::testing::kernels_of_the_host(),
+                       .products = cuda::testing::fake_products(cuda::testing::fake_context())};
+  GpuCeilings roofs;
+  roofs.device = "Fake GPU";
+  ASSERT_TRUE(GpuCeilingsCache(folder_ / "cache/hone", tools).write(roofs).ok());
+  ASSERT_TRUE(model::write_onnx(product_and_relu(), folder_ / "small.onnx").ok());
+  testing_support::RunOptions run;
+  run.folder = folder_.path();
+  run.time_limit = std::chrono::seconds(200);
+  for (const auto& [name, value] : options_.environment) run.environment[name] = value;
+  std::vector<std::string> words = {"lab",   "small.onnx", "--device", "cuda",
+                                    "--out", "out",        "--budget", "100"};
+  for (const auto& group : passes::groups({})) words.insert(words.end(), {"--disable", std::string(group)});
+  const auto result = testing_support::run_hone(words, run);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Kernels under the counters"));
+  const auto page = read_file(folder_ / "out/report.html");
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(*page, HasSubstr("Kernels under the counters"));
+  for (const auto& entry : fs::directory_iterator(folder_ / "out"))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
+  // The run folder has them as well.
+  const auto explained = testing_support::run_hone({"explain", "out/baseline", "--out", "explained"}, run);
+  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  EXPECT_THAT(explained.out, HasSubstr("Kernels under the counters"));
 }
 
 TEST(PlansGivenOneByOne, ComputeTheSameWithoutAGraph) {

@@ -29,6 +29,7 @@ struct CountPlanOptions {
   std::vector<std::pair<std::string, std::string>> environment = {};  // of the process, on top of ours
   double most_s = 15;                                                 // for all plans together
   int kernels = 5;                                                    // of a plan, at most
+  std::string why_not = {};  // there can be no counters; empty: there may
 };
 
 // A plan without the plan: what a process needs to run it, which takes memory that the plan must give back first.

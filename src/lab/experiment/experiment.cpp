@@ -582,6 +582,7 @@ class Runner {
   // here, the experiment stands.
   void count_kernels() {
     if (!options_.counters || !experiment_.report.interrupted.empty()) return;
+    if (!options_.counters->why_not.empty()) return say_uncounted("plans", options_.counters->why_not);
     phases_.enter("counting kernels");
     if (counting_seconds_left() < kLeastCounting_s)
       return say_uncounted("plans", fmt::format("--budget {:g} leaves no time for them", options_.budget_s));
