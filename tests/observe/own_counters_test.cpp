@@ -169,9 +169,9 @@ TEST_F(OwnCounters, OfAProcessThatCrashesAreThoseThatItHadWritten) {
   be("crashes_counting");
   const auto found = counted();
   if (found.ok()) {
-    EXPECT_THAT(found->missing, Contains(HasSubstr("ended with exit status 139")));
+    EXPECT_THAT(found->missing, Contains(HasSubstr("ended with exit status")));
   } else {
-    EXPECT_THAT(found.error().message, HasSubstr("ended with exit status 139"));
+    EXPECT_THAT(found.error().message, HasSubstr("ended with exit status"));
   }
 }
 
