@@ -16,7 +16,8 @@ endfunction()
 # hone_fake_driver(tests…): a driver for tests where there is no GPU (src/cuda/testing/fake_driver.cpp). It is not called
 # libcuda.so.1: NVRTC takes a library of that name that is loaded for NVIDIA's, and calls what the fake one has not.
 function(hone_fake_driver)
-  add_library(fake_driver SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_driver.cpp)
+  add_library(fake_driver SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_driver.cpp
+              ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_driver_calls.cpp)
   target_include_directories(fake_driver PRIVATE ${CMAKE_SOURCE_DIR}/src)
   set_target_properties(fake_driver PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_driver)
   add_library(fake_blas_lt SHARED ${CMAKE_SOURCE_DIR}/src/cuda/testing/fake_blas_lt.cpp)

@@ -9,6 +9,7 @@
 #include "analyze/beaten.h"
 #include "analyze/device/busy/gpu_roofs.h"
 #include "analyze/device/device_analysis.h"
+#include "analyze/device/plan_counters.h"
 #include "analyze/few_steps.h"
 #include "analyze/host_lines.h"
 #include "analyze/host_program.h"
@@ -272,6 +273,8 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   // Steps of a plan do the same each time: what is longer there is the machine's.
   const Stalls stalls = subject == Subject::kPlan ? Stalls() : stalls_of(trace.meta, options.rank, steps);
   StepProfile profile = profile_steps(trace, steps, context, stalls);
+  const device::PlanCounters counters(trace, roofs, options.kernels);
+  counters.judge(profile);
   Analysis analysis;
   analysis.source = options.source;
   analysis.subject = subject;
@@ -292,10 +295,14 @@ Result<Analysis> analyze_host_trace(const trace::Trace& trace, const Roofs& roof
   if (analysis.loading) tell_gain_of_processes(*analysis.loading, analysis.changes);
   analysis.ledger =
       make_ledger(trace, profile, subject, lines_between_operators(trace, options.rank), analysis.loading);
+  counters.tell(profile, analysis.ledger);
   analysis.floor_ms = profile.floor_ms;
   analysis.floor_known = profile.judged;
   analysis.operators = operator_times(trace, profile);
   analysis.top = top_operators(trace, profile, context, options.top);
+  for (TopOperator& row : analysis.top)
+    if (const std::string said = counters.words(row.op); !said.empty()) row.why += "; by counters: " + said;
+  if (subject == Subject::kPlan) analysis.counted_kernels = counters.kernels(profile.step_ms);
   analysis.verdict = make_verdict(analysis.ledger, analysis.step.ms.median);
   analysis.findings = make_findings(analysis.ledger, subject);
   analysis.roofline = roofline_points(trace, profile);

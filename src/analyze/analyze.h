@@ -3,8 +3,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analyze/findings.h"
+#include "analyze/plan_kernel.h"
 #include "core/result.h"
 #include "core/roofs.h"
 #include "trace/trace.h"
@@ -15,6 +17,8 @@ struct AnalyzeOptions {
   int top = 5;
   int rank = 0;
   std::string source;  // named in the analysis: the run folder, file or model
+  std::vector<PlanKernel> kernels =
+      {};  // of a plan of ours: which of its operators each counted kernel runs for
 };
 
 // Errors: an invalid trace, or one without steps.

@@ -35,6 +35,7 @@ namespace {
 
 constexpr double kBudget_s = 40;  // for a model
 constexpr const char* kOut = "hone-lab";
+constexpr const char *kLabCounts = "auto", *kLabCountsNothing = "off";
 
 struct LabOptions {
   ModelOptions model;
@@ -51,6 +52,7 @@ struct LabOptions {
   uint64_t seed = 1;
   bool no_cache = false;
   bool no_overlap = false;
+  std::string counters = kLabCounts;
   std::vector<std::string> tried;      // changes of a program, as `lossy`
   std::vector<std::string> set;        // of a recipe
   std::vector<std::string> arguments;  // after the first word of a program of somebody else's
@@ -77,6 +79,7 @@ Status check_options_of_program(const LabOptions& options) {
                                                 {"--threads", options.threads != 0},
                                                 {"--device", options.device != LabOptions().device},
                                                 {"--no-cache", options.no_cache},
+                                                {"--counters", options.counters != kLabCounts},
                                                 {"--no-overlap", options.no_overlap}};
   for (const auto& [name, is_given] : given)
     if (is_given) return usage_error(fmt::format("{}: is for models; a program runs as it is", name));
@@ -130,6 +133,7 @@ lab::ExperimentOptions experiment_options(const LabOptions& options, const std::
   experiment.model_path = options.model.path;
   experiment.command = command;
   if (!options.no_cache) experiment.timing_cache = runtime::TimingCache::default_path();
+  if (options.counters == kLabCounts) experiment.counters = counting_of(options.device, options.folder());
   return experiment;
 }
 
@@ -237,6 +241,8 @@ Status run_lab(LabOptions options, Program& program) {
   }
   // A result whose numbers are wrong is no result, however fast.
   if (!result->report.result.passed) program.exit_code = 1;
+  if (interrupted())
+    program.exit_code = interrupted_status();  // while kernels were counted: all else is there
   return {};
 }
 
@@ -300,6 +306,13 @@ void add_lab_command(Program& program) {
   command.flag("--no-cache", &options->no_cache, "neither read nor keep kernel timings");
   command.flag("--no-overlap", &options->no_overlap,
                "run operators one after another, even where side by side is faster");
+  command
+      .option(
+          "--counters auto|off", &options->counters,
+          "on a GPU, once all is measured: run the result and the baseline once more in a process of their "
+          "own, to read hardware counters of the kernels that take most time (15 seconds at most)")
+      .one_of({kLabCounts, kLabCountsNothing})
+      .with_default();
   command.option("--json FILE", &options->json, "write report.json here, too").written();
   command.footer(
       "Exit status: 0 done; 1 not done, standard error says why; 2 the command line is wrong; that of the "

@@ -57,6 +57,21 @@ void describe_ceilings(const lab::Ceilings& ceilings, double seconds, analyze::L
   report.phases.insert(report.phases.begin(), analyze::PhaseTime{"roofs", seconds});
 }
 
+std::optional<lab::CountPlanOptions> counting_of(const std::string& device,
+                                                 const std::filesystem::path& out) {
+  if (device != "cuda") return std::nullopt;
+  lab::CountPlanOptions counting;
+  std::error_code unknown;
+  counting.program = {std::filesystem::read_symlink("/proc/self/exe", unknown).string()};
+  if (auto recorder = observe::find_recorder_files(); recorder.ok())
+    counting.recorder = *std::move(recorder);
+  else
+    counting.why_not = recorder.error().message;
+  counting.folder = out / fmt::format(".counting-{}", ::getpid());
+  counting.blocked_signals = requests_to_end();
+  return counting;
+}
+
 Status write_experiment(const std::filesystem::path& out, const std::string& json,
                         const lab::Experiment& experiment) {
   HONE_ASSIGN(const std::filesystem::path page, report::write_lab_report(out, experiment.report));

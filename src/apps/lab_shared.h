@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "analyze/findings.h"
@@ -19,6 +20,9 @@ Result<lab::Ceilings> find_ceilings(const std::string& device, const lab::Machin
 
 // What of finding them belongs in the report; `seconds` is what it took.
 void describe_ceilings(const lab::Ceilings& ceilings, double seconds, analyze::LabReport& report);
+
+// How the experiment counts the kernels of its plans: on a GPU, beside the files of `out`.
+std::optional<lab::CountPlanOptions> counting_of(const std::string& device, const std::filesystem::path& out);
 
 // report.html, report.json and the run folders in `out`, `json` where it is not empty, and the report on the terminal.
 // The report first: an interrupted program has little time.

@@ -125,4 +125,8 @@ std::string_view counters_note(const analyze::Analysis& analysis) {
                                    [](const analyze::CountedKernel& kernel) { return kernel.once; }));
 }
 
+const analyze::Analysis& counted_side(const analyze::LabReport& report) {
+  return report.optimised.counted_kernels.empty() ? report.baseline : report.optimised;
+}
+
 }  // namespace hone::report

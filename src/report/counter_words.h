@@ -39,4 +39,8 @@ std::string hot_line_change_text(const analyze::KernelChange& row);
 std::string_view counters_note(bool once);
 std::string_view counters_note(const analyze::Analysis& analysis);
 
+// Of which plan the report of an experiment shows kernels under the counters: of the result, or of the baseline where that has
+// none. It may have none either.
+const analyze::Analysis& counted_side(const analyze::LabReport& report);
+
 }  // namespace hone::report

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/version.h"
+#include "report/counter_words.h"
 #include "report/html/parts.h"
 #include "report/program_words.h"
 #include "report/text.h"
@@ -40,6 +41,7 @@ std::string lab_html(const analyze::LabReport& report) {
       html::change_part(report),
       html::ledger_part(report.baseline, after),
       html::top_part(report.baseline, after),
+      html::counters_part(counted_side(report)),
       html::roofline_part(report.roofs, report.baseline, after),
       html::timeline_part(report.baseline, after),
       html::passes_part(report),

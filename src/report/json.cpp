@@ -31,8 +31,9 @@ Json beaten_roofs(const std::vector<analyze::BeatenRoof>& rows) {
 // What report.json says of the plan before and after: of its analysis what stands in explain.json, too.
 Json side(const Analysis& analysis, const analyze::MemoryUse& memory) {
   Json json = {{"step_ms", estimate(analysis.step.ms)}, {"steps", analysis.step.count}};
-  json.update(chosen_json(analysis_fields(), analysis,
-                          {"floor_ms", "ledger", "top", "verdict", "verdict_sentence", "metrics"}));
+  json.update(chosen_json(
+      analysis_fields(), analysis,
+      {"floor_ms", "ledger", "top", "verdict", "verdict_sentence", "metrics", "counted_kernels"}));
   json["memory"] = {{"arena_bytes", memory.arena_bytes},
                     {"weights_bytes", memory.weights_bytes},
                     {"peak_bytes", memory.peak_bytes}};

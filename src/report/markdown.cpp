@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/counter_words.h"
 #include "report/device_words.h"
 #include "report/markdown/parts.h"
 #include "report/precision_words.h"
@@ -130,6 +131,8 @@ std::string lab_markdown(const analyze::LabReport& report) {
         "## What is left\n\n" + plain(report.optimised.verdict.sentence) + "\n\n" + ledger(report.optimised);
     out += "## Top operators after\n\n" + top(report.optimised);
   }
+  if (const std::string counted = counted_kernels(counted_side(report)); !counted.empty())
+    out += "## Kernels under the counters\n\n" + counted;
   if (report.interrupted.empty()) out += "## Numerics and memory\n\n" + numerics(report) + memory(report);
   out += "## Environment\n\n" + environment_markdown(report.environment);
   if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())

@@ -1,6 +1,8 @@
 // How a plan is made: kernels are chosen, values get their places, and arguments their addresses.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include <fmt/core.h>
 
@@ -25,6 +27,13 @@ using graph::ValueId;
 namespace {
 
 constexpr std::byte kUnwritten{0xff};
+
+// HONE_ONE_BY_ONE=1: each run gives the device its commands one by one, where a CUDA graph would be replayed. Slower, and
+// what a profiler needs that counts single launches (lab/counters/count_plan.h).
+bool gives_one_by_one() {
+  const char* const wish = std::getenv("HONE_ONE_BY_ONE");
+  return wish != nullptr && std::string_view(wish) == "1";
+}
 
 // Whether `graph` can be a plan: no value larger than the memory that it lies in, no other device than number 0
 // and the host.
@@ -362,9 +371,12 @@ Status Plan::State::allocate() {
 // between steps.
 Status Plan::State::make_recordings() {
   if (check_numbers) return {};
+  const bool one_by_one = gives_one_by_one();
   for (Part& part : parts) {
     if (part.segment == nullptr) continue;
-    HONE_ASSIGN(part.segment->recording, queue->make_recording(*part.segment));
+    Segment& segment = *part.segment;
+    HONE_ASSIGN(segment.recording,
+                one_by_one ? queue->Queue::make_recording(segment) : queue->make_recording(segment));
   }
   return {};
 }

@@ -44,19 +44,6 @@ CountedRoof roof_of(const CounterGroup& group, const GpuRoofs& roofs) {
   return longest;
 }
 
-std::string sentence_of(const KernelStudy& study) {
-  if (!study.knows_units) return "how busy the units of the device were was not measured";
-  const std::string busy = format_percent(study.demand.most());
-  const std::string bound =
-      study.bound == KernelBound::kLatency
-          ? fmt::format("no unit is busier than {}: it waits", busy)
-          : fmt::format("bound by {}, which is {} busy", kernel_bound_name(study.bound), busy);
-  if (study.faults.empty())
-    return study.near_roof() ? bound + ": near what the device can do, nothing to be won in the kernel itself"
-                             : bound + "; nothing is known that would help";
-  return fmt::format("{}; {}", bound, row_of(study.faults.front().rule).word);
-}
-
 KernelFinding finding_of(const KernelFault& fault, double us, trace::Framework framework) {
   const DeviceRule& row = row_of(fault.rule);
   KernelFinding finding;
@@ -76,106 +63,112 @@ std::string apart(double measured, double by_shapes, std::string_view what, std:
                      text(by_shapes), format_factor(factor));
 }
 
-class CountedTable {
- public:
-  explicit CountedTable(const Study& study) : study_(study), trace_(*study.trace), groups_(trace_) {}
+void add_place(const KernelPlace& place, double step_ms, CountedKernel& row) {
+  row.step_ms = place.step_ms;
+  row.share = step_ms > 0 ? place.step_ms / step_ms : 0;
+  row.operator_flops = place.costs.flops();
+  row.operator_bytes = place.costs.bytes();
+  if (row.operator_flops > 0 && row.flops > 0 &&
+      (row.flops > kMuchApart * row.operator_flops || row.operator_flops > kMuchApart * row.flops))
+    row.disagreement = apart(row.flops, row.operator_flops, "of arithmetic", format_flops);
+  // Less than that is what caches are for.
+  if (row.operator_bytes > 0 && row.dram_bytes > kMuchApart * row.operator_bytes)
+    row.disagreement += (row.disagreement.empty() ? "" : "; ") +
+                        apart(row.dram_bytes, row.operator_bytes, "of traffic to DRAM", format_bytes);
+}
 
-  std::vector<CountedKernel> run() {
-    if (!groups_.rows().empty()) place_in_step();
-    std::vector<CountedKernel> rows;
-    for (std::size_t i = 0; i < groups_.rows().size(); ++i) rows.push_back(row_of_group(i));
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const CountedKernel& a, const CountedKernel& b) { return a.step_ms > b.step_ms; });
-    return rows;
+CountedKernel row_of_group(const trace::Trace& trace, const CounterGroup& group, const KernelPlace& place,
+                           const GpuRoofs& roofs, double step_ms) {
+  const KernelStudy study = study_kernel(group, device_info(trace, group.rank, group.device));
+  CountedKernel row;
+  row.full_name = trace.strings.text(group.kernel);
+  row.name = trace::kernel_short_name(row.full_name);
+  row.family = trace.kernel(group.kernel).text();
+  row.rank = group.rank;
+  row.device = group.device;
+  row.grid = size_text(group.launch.grid);
+  row.block = size_text(group.launch.block);
+  row.blocks = group.launch.blocks();
+  row.threads = group.launch.threads();
+  row.registers = group.launch.registers;
+  row.shared_bytes = group.launch.shared_bytes;
+  row.launches = group.launches;
+  row.passes = group.passes;
+  row.once = group.once;
+  row.in_full = group.has(trace::Counter::kSmClock);
+  row.us = group.ns() * 1e-3;
+  row.flops = group.flops().all();
+  row.dram_bytes = group.dram_bytes();
+  row.intensity = row.dram_bytes > 0 ? row.flops / row.dram_bytes : 0;
+  const CountedRoof roof = roof_of(group, roofs);
+  row.roof = roof.name;
+  row.fraction_of_roof = roof.ns / group.ns();
+  if (study.bound != KernelBound::kUnknown) row.bound = kernel_bound_name(study.bound);
+  row.sentence = counters_sentence(study);
+  add_place(place, step_ms, row);
+  row.figures = kernel_figures(study);
+  KernelLines lines = hot_lines(trace, group);
+  row.samples = lines.samples;
+  row.line_info = std::move(lines.line_info);
+  row.lines = std::move(lines.lines);
+  for (const KernelFault& fault : study.faults)
+    row.findings.push_back(finding_of(fault, row.us, trace.meta.framework));
+  return row;
+}
+
+// By the launches in the timeline of the rank that is shown.
+std::vector<KernelPlace> places_in_step(const Study& study, const CounterGroups& groups) {
+  std::vector<KernelPlace> places(groups.rows().size());
+  if (places.empty()) return places;
+  const trace::Trace& trace = *study.trace;
+  const RankTimeline& timeline = study.timelines[study.headline];
+  const RankStudy& own = study.ranks[study.headline];
+  const OperatorsOfKernels operators(trace, timeline);
+  std::vector<char> seen(timeline.works.size(), 0);
+  for (const BusyInterval& interval : own.occupancy.busy) {
+    const Work& work = timeline.works[interval.work];
+    const trace::Launch* launch = trace::find_detail(trace.launches, work.span);
+    if (launch == nullptr) continue;
+    const auto group = groups.find(timeline.rank, trace.spans.name[work.span], *launch);
+    if (!group) continue;
+    KernelPlace& place = places[*group];
+    if (own.typical.counts(interval.window))
+      place.step_ms += own.typical.part_ms(interval.window, interval.ns());
+    if (std::exchange(seen[interval.work], 1) == 0) place.costs.add(operators.costs_of(work));
   }
-
- private:
-  struct Place {
-    double step_ms = 0;
-    CostsByShapes costs;
-  };
-
-  void place_in_step() {
-    places_.resize(groups_.rows().size());
-    const RankTimeline& timeline = study_.timelines[study_.headline];
-    const RankStudy& own = study_.ranks[study_.headline];
-    const OperatorsOfKernels operators(trace_, timeline);
-    std::vector<char> seen(timeline.works.size(), 0);
-    for (const BusyInterval& interval : own.occupancy.busy) {
-      const Work& work = timeline.works[interval.work];
-      const trace::Launch* launch = trace::find_detail(trace_.launches, work.span);
-      if (launch == nullptr) continue;
-      const auto group = groups_.find(timeline.rank, trace_.spans.name[work.span], *launch);
-      if (!group) continue;
-      Place& place = places_[*group];
-      if (own.typical.counts(interval.window))
-        place.step_ms += own.typical.part_ms(interval.window, interval.ns());
-      if (std::exchange(seen[interval.work], 1) == 0) place.costs.add(operators.costs_of(work));
-    }
-  }
-
-  CountedKernel row_of_group(std::size_t i) const {
-    const CounterGroup& group = groups_.rows()[i];
-    const KernelStudy study = study_kernel(group, device_info(trace_, group.rank, group.device));
-    CountedKernel row;
-    row.full_name = trace_.strings.text(group.kernel);
-    row.name = trace::kernel_short_name(row.full_name);
-    row.family = trace_.kernel(group.kernel).text();
-    row.rank = group.rank;
-    row.device = group.device;
-    row.grid = size_text(group.launch.grid);
-    row.block = size_text(group.launch.block);
-    row.blocks = group.launch.blocks();
-    row.threads = group.launch.threads();
-    row.registers = group.launch.registers;
-    row.shared_bytes = group.launch.shared_bytes;
-    row.launches = group.launches;
-    row.passes = group.passes;
-    row.once = group.once;
-    row.in_full = group.has(trace::Counter::kSmClock);
-    row.us = group.ns() * 1e-3;
-    row.flops = group.flops().all();
-    row.dram_bytes = group.dram_bytes();
-    row.intensity = row.dram_bytes > 0 ? row.flops / row.dram_bytes : 0;
-    const CountedRoof roof = roof_of(group, study_.roofs);
-    row.roof = roof.name;
-    row.fraction_of_roof = roof.ns / group.ns();
-    if (study.bound != KernelBound::kUnknown) row.bound = kernel_bound_name(study.bound);
-    row.sentence = sentence_of(study);
-    add_place(places_[i], row);
-    row.figures = kernel_figures(study);
-    KernelLines lines = hot_lines(trace_, group);
-    row.samples = lines.samples;
-    row.line_info = std::move(lines.line_info);
-    row.lines = std::move(lines.lines);
-    for (const KernelFault& fault : study.faults)
-      row.findings.push_back(finding_of(fault, row.us, trace_.meta.framework));
-    return row;
-  }
-
-  void add_place(const Place& place, CountedKernel& row) const {
-    const double step_ms = study_.ranks[study_.headline].typical.ms;
-    row.step_ms = place.step_ms;
-    row.share = step_ms > 0 ? place.step_ms / step_ms : 0;
-    row.operator_flops = place.costs.flops();
-    row.operator_bytes = place.costs.bytes();
-    if (row.operator_flops > 0 && row.flops > 0 &&
-        (row.flops > kMuchApart * row.operator_flops || row.operator_flops > kMuchApart * row.flops))
-      row.disagreement = apart(row.flops, row.operator_flops, "of arithmetic", format_flops);
-    // Less than that is what caches are for.
-    if (row.operator_bytes > 0 && row.dram_bytes > kMuchApart * row.operator_bytes)
-      row.disagreement += (row.disagreement.empty() ? "" : "; ") +
-                          apart(row.dram_bytes, row.operator_bytes, "of traffic to DRAM", format_bytes);
-  }
-
-  const Study& study_;
-  const trace::Trace& trace_;
-  CounterGroups groups_;
-  std::vector<Place> places_;
-};
+  return places;
+}
 
 }  // namespace
 
-std::vector<CountedKernel> counted_kernels(const Study& study) { return CountedTable(study).run(); }
+std::string counters_sentence(const KernelStudy& study) {
+  if (!study.knows_units) return "how busy the units of the device were was not measured";
+  const std::string busy = format_percent(study.demand.most());
+  const std::string bound =
+      study.bound == KernelBound::kLatency
+          ? fmt::format("no unit is busier than {}: it waits", busy)
+          : fmt::format("bound by {}, which is {} busy", kernel_bound_name(study.bound), busy);
+  if (study.faults.empty())
+    return study.near_roof() ? bound + ": near what the device can do, nothing to be won in the kernel itself"
+                             : bound + "; nothing is known that would help";
+  return fmt::format("{}; {}", bound, row_of(study.faults.front().rule).word);
+}
+
+std::vector<CountedKernel> counted_table(const trace::Trace& trace, const CounterGroups& groups,
+                                         std::span<const KernelPlace> places, const GpuRoofs& roofs,
+                                         double step_ms) {
+  std::vector<CountedKernel> rows;
+  for (std::size_t i = 0; i < groups.rows().size(); ++i)
+    rows.push_back(row_of_group(trace, groups.rows()[i], places[i], roofs, step_ms));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const CountedKernel& a, const CountedKernel& b) { return a.step_ms > b.step_ms; });
+  return rows;
+}
+
+std::vector<CountedKernel> counted_kernels(const Study& study) {
+  const CounterGroups groups(*study.trace);
+  return counted_table(*study.trace, groups, places_in_step(study, groups), study.roofs,
+                       study.ranks[study.headline].typical.ms);
+}
 
 }  // namespace hone::analyze::device

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "cuda/driver_abi.h"
+#include "cuda/testing/fake_driver_calls.h"
 #include "cuda/testing/fake_driver_listener.h"
 #include <dlfcn.h>
 #include <elf.h>
@@ -298,7 +299,9 @@ int64_t fake_driver_blocks_made() {
 int fake_driver_is_at_work() { return driver_is_at_work; }
 // A command of another fake library's, in the stream's order; `work` is called with its data, then `release`.
 void fake_driver_give(void* stream, void (*work)(void*), void* data, void (*release)(void*)) {
+  const ToldLaunch told("a_library's_kernel");
   LOCKED;
+  if (static_cast<FakeStream*>(stream)->capture == nullptr) told.is_work();
   const std::shared_ptr<void> owned(data, release);
   static_cast<FakeStream*>(stream)->give({[work, owned] { return work(owned.get()), DriverCode::kSuccess; },
                                           hone::cuda::kKernelNode, "a_library's_kernel"});
@@ -341,6 +344,7 @@ int64_t fake_driver_graphs_made() {
 }
 
 DriverCode cuInit(unsigned) {
+  load_injected_library();
   LOCKED;
   initialised = true;
   return fault("no-device") ? DriverCode::kNoDevice : DriverCode::kSuccess;
@@ -393,6 +397,13 @@ DriverCode cuDevicePrimaryCtxRelease_v2(DeviceHandle) {
 }
 DriverCode cuCtxGetCurrent(void** context) { return *context = current, DriverCode::kSuccess; }
 DriverCode cuCtxSetCurrent(void* context) { return current = context, DriverCode::kSuccess; }
+
+// What the recorder asks in the middle of a launch.
+DriverCode cuCtxGetDevice(DeviceHandle* device) { return *device = 0, DriverCode::kSuccess; }
+DriverCode cuStreamIsCapturing(FakeStream* stream, int* status) {
+  LOCKED;
+  return *status = stream != nullptr && stream->capture != nullptr ? 1 : 0, DriverCode::kSuccess;
+}
 
 DriverCode cuMemGetInfo_v2(size_t* free, size_t* total) {
   NEEDS_CONTEXT;
@@ -555,6 +566,7 @@ DriverCode cuFuncGetAttribute(int* value, int, void*) { return *value = 0, Drive
 DriverCode cuFuncSetAttribute(void*, int, int) { return DriverCode::kSuccess; }
 DriverCode cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, FakeFunction* function, void** parameters,
                             void**) {
+  const ToldLaunch told(function != nullptr ? function->name.c_str() : nullptr);
   NEEDS_CONTEXT;
   const auto [gx, gy, gz] = config->grid;
   const auto [bx, by, bz] = config->block;
@@ -576,6 +588,7 @@ DriverCode cuLaunchKernelEx(const hone::cuda::LaunchConfig* config, FakeFunction
                   return compute ? compute() : DriverCode::kSuccess;
                 },
                 hone::cuda::kKernelNode, function->name});
+  if (stream->capture == nullptr) told.is_work();
   return DriverCode::kSuccess;
 }
 

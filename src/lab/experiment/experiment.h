@@ -11,6 +11,7 @@
 #include "analyze/findings.h"
 #include "core/result.h"
 #include "lab/ceilings/ceilings.h"
+#include "lab/counters/count_plan.h"
 #include "lab/experiment/judge.h"
 #include "lab/gate/lossy.h"
 #include "lab/gate/paired.h"
@@ -36,6 +37,8 @@ struct ExperimentOptions {
   std::string command;                 // as typed, for the report
   std::filesystem::path timing_cache;  // where kernel timings are kept; empty: nowhere
   std::filesystem::path roofs_cache;   // the folder of measured roofs, as in CeilingsOptions
+  std::optional<CountPlanOptions>
+      counters;  // of the plans' kernels, on a device that has some; none: not counted
   // Told what is being done and how far it is; false cancels.
   std::function<bool(double fraction, const std::string& what)> progress;
 };

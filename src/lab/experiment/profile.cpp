@@ -31,6 +31,7 @@ Result<analyze::Analysis> analyse_profile(const trace::Trace& trace, const Roofs
   analyze::AnalyzeOptions analyse;
   analyse.top = options.top;
   analyse.source = options.source;
+  analyse.kernels = options.kernels;
   return analyze::analyze_trace(trace, roofs, analyse);
 }
 

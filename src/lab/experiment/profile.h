@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyze/findings.h"
+#include "analyze/plan_kernel.h"
 #include "core/contention.h"
 #include "core/result.h"
 #include "core/roofs.h"
@@ -31,6 +32,7 @@ struct ProfileOptions {
   std::string source;   // what the analysis is of
   std::string machine;  // for the trace
   int threads = 1;
+  std::vector<analyze::PlanKernel> kernels = {};  // AnalyzeOptions
   std::size_t marks_beside = 0;  // that each thread may make in all recorded steps, beside those of the plan
 };
 

@@ -19,7 +19,9 @@ constexpr double kLines_s = 5;  // of the instructions of all of them
 }  // namespace
 
 double CountingOptions::patience_s(std::size_t chosen) const {
-  return std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) + (lines ? kLines_s : 0);
+  const double needed =
+      std::max(kLeastPatience_s, kSecondsAKernel * static_cast<double>(chosen)) + (lines ? kLines_s : 0);
+  return most_s > 0 ? std::min(most_s, needed) : needed;
 }
 
 std::string counter_request(const std::vector<KernelTime>& kernels, const CountingOptions& options,

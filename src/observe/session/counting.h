@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,14 @@ namespace hone::observe {
 struct CountingOptions {
   bool wanted = true;
   trace::CounterSet set = trace::CounterSet::kUsual;
-  std::string pattern = {};  // of the kernels to count; empty: those that take most time
-  int kernels = 5;           // at most
-  int instances = 3;         // of each, for each group of metrics
-  bool lines = false;        // and the source lines that they wait at
+  std::string pattern = {};            // of the kernels to count; empty: those that take most time
+  int kernels = 5;                     // at most
+  int instances = 3;                   // of each, for each group of metrics
+  bool lines = false;                  // and the source lines that they wait at
+  std::set<std::string> symbols = {};  // no others are counted, nor reported as left out; empty: all may be
+  double most_s = 0;                   // that counting may take; 0: as long as that many kernels need
+
+  bool may_count(const std::string& symbol) const { return symbols.empty() || symbols.contains(symbol); }
 
   // Until so many are counted; after that the session goes on.
   double patience_s(std::size_t chosen) const;

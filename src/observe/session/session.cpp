@@ -61,6 +61,9 @@ constexpr int kMostHostLooks = 10;
 // Recorders write what they have five times a second.
 constexpr double kLastWrite_s = 0.3;
 
+// Where kernels alone are wanted: how long the first one of them is waited for, and how long they are seen.
+constexpr double kKernelPatience_s = 30, kSeenKernels_s = 1;
+
 double seconds_since(int64_t start_ns) { return static_cast<double>(now_ns() - start_ns) * 1e-9; }
 
 std::vector<std::pair<std::string, std::string>> environment_for(const SessionOptions& options) {
@@ -90,8 +93,9 @@ Result<Session> Session::start(SessionOptions options) {
   HONE_CHECK(make_folder(options.folder / trace::segments::kFolder));
   HONE_ASSIGN(ControlPage control, ControlPage::create(options.folder));
   HONE_ASSIGN(HostWatch host, HostWatch::create(options.folder / trace::segments::kFolder));
-  HONE_ASSIGN(Program program, Program::start({options.command, environment_for(options),
-                                               options.blocked_signals, options.standard_output}));
+  HONE_ASSIGN(Program program,
+              Program::start({options.command, environment_for(options), options.blocked_signals,
+                              options.standard_output, options.standard_error}));
   host.watch(program.pid());
   return Session(std::move(options), std::move(control), std::move(program), std::move(host));
 }
@@ -121,6 +125,16 @@ void Session::read_new() {
 }
 
 bool Session::pause(double seconds) {
+  const int64_t start = now_ns();
+  while (!options_.keep_going || options_.keep_going()) {
+    const double left = seconds - seconds_since(start);
+    if (!outlives(std::clamp(left, 0.0, kTick_s))) return false;
+    if (left <= kTick_s) return true;
+  }
+  return false;
+}
+
+bool Session::outlives(double seconds) {
   const int64_t start = now_ns();
   while (!program_.exit_status()) {
     const double left = seconds - seconds_since(start);
@@ -247,8 +261,9 @@ void Session::count_kernels() {
   read_new();
   const int pid = kernel_times_.busiest();
   if (!options.wanted || pid == 0) return;
-  const auto choice = choose_kernels(kernel_times_.kernels(pid, tail_), options.pattern,
-                                     static_cast<std::size_t>(options.kernels));
+  std::vector<KernelTime> kernels = kernel_times_.kernels(pid, tail_);
+  std::erase_if(kernels, [&](const KernelTime& kernel) { return !options.may_count(kernel.symbol); });
+  const auto choice = choose_kernels(kernels, options.pattern, static_cast<std::size_t>(options.kernels));
   recorded_.not_counted = choice->left_out;
   if (choice->counted.empty() && choice->left_out.empty())
     note(fmt::format("no counters: the program launched no kernel whose name matches '{}'", options.pattern));
@@ -445,6 +460,52 @@ const Recorded& Session::record() {
     recorded_.complete = run(schedule.untouched) && begin_recording() && run(schedule.blocks);
     if (recorded_.complete && sample_devices()) count_kernels();
   }
+  finish();
+  return recorded_;
+}
+
+// Whether a process drives a device that can be recorded.
+bool Session::wait_for_device() {
+  while (!any_device()) {
+    const auto processes = control_.processes();
+    const bool none = std::all_of(processes.begin(), processes.end(), [](const ProcessState& state) {
+      return !state.there || state.attachment == Attachment::kHostOnly;
+    });
+    if (none || !pause(kWaitTurn_s)) return false;
+  }
+  return true;
+}
+
+// Until one of the kernels to count has run, and then for a second of steps: which of them take most.
+bool Session::see_kernels() {
+  const auto seen = [this] {
+    read_new();
+    const auto kernels = kernel_times_.kernels(kernel_times_.busiest(), tail_);
+    return std::any_of(kernels.begin(), kernels.end(), [this](const KernelTime& kernel) {
+      return options_.counters.may_count(kernel.symbol);
+    });
+  };
+  const double most_s = options_.counters.most_s;
+  const double patience_s = most_s > 0 ? std::min(most_s, kKernelPatience_s) : kKernelPatience_s;
+  if (!run_block(Mode::kTimeline, kLastWrite_s)) return false;
+  for (const int64_t start = now_ns(); !seen();)
+    if (!pause(kTick_s) || seconds_since(start) >= patience_s) return false;
+  const bool goes_on = pause(kSeenKernels_s);
+  recorded_.blocks.back().end_ns = now_ns();
+  return goes_on;
+}
+
+const Recorded& Session::count() {
+  if (wait_for_processes() && wait_for_device()) {
+    recorded_.any_device = true;
+    recorded_.complete = see_kernels();
+    if (recorded_.complete) count_kernels();
+  }
+  finish();
+  return recorded_;
+}
+
+void Session::finish() {
   order(Mode::kFinished, next_block_);
   read_new();
   recorded_.end_ns = now_ns();
@@ -461,18 +522,17 @@ const Recorded& Session::record() {
         fmt::format("{} of {} processes did not follow the recorder's orders in time; what they recorded may "
                     "lie in steps that count as left alone",
                     lagging_.size(), processes.size()));
-  return recorded_;
 }
 
 int Session::wait() {
-  while (pause(1)) {
+  while (outlives(1)) {
   }
   return *program_.exit_status();
 }
 
 void Session::end_program(double patience_s) {
   program_.send(SIGTERM);
-  if (pause(patience_s)) program_.send(SIGKILL);
+  if (outlives(patience_s)) program_.send(SIGKILL);
 }
 
 }  // namespace hone::observe

@@ -3,6 +3,7 @@
 //
 //   Session::start   the folder, the control page, the program
 //   record()         returns when enough is recorded or the program has ended
+//   count()          instead: counters alone
 //   wait()           returns when the program has ended
 //
 // One thread. The program runs on whatever happens to the session.
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,6 +36,7 @@ struct SessionOptions {
   std::vector<std::string> command = {};
   RecorderFiles recorder = {};
   int standard_output = -1;  // as ProgramStart
+  int standard_error = -1;   // likewise
   std::vector<std::pair<std::string, std::string>> environment =
       {};                                 // for the program, beside what recorders need
   std::vector<int> blocked_signals = {};  // as ProgramStart
@@ -45,6 +48,8 @@ struct SessionOptions {
   uint64_t seed = 0;  // of the order of blocks
   CountingOptions counters = {};
   bool sampling = true;  // sample hardware counters of whole devices over time
+  // Asked ten times a second while the session waits; false: it orders nothing more. Null: always.
+  std::function<bool()> keep_going = {};
 };
 
 // A block as it was ordered; what the processes made of it stands in their segments.
@@ -78,6 +83,9 @@ class Session {
   static Result<Session> start(SessionOptions options);
 
   const Recorded& record();
+  // Of a program that does the same over and over from its start: the kernels that take most of its time are counted, and
+  // nothing else is recorded than what tells which these are. `complete`: so it was, as far as they can be counted.
+  const Recorded& count();
   // The program's exit status, 128 + signal where one ended it.
   int wait();
   std::optional<int> exit_status() { return program_.exit_status(); }
@@ -90,8 +98,10 @@ class Session {
   Session(SessionOptions options, ControlPage control, Program program, HostWatch host);
 
   void read_new();
-  // Waits that long, or until the program ends. False: it has ended.
+  // Waits that long, or until the program ends. False: it has ended, or nobody wants more (SessionOptions::keep_going).
   bool pause(double seconds);
+  // The same whatever anybody wants. False: it has ended.
+  bool outlives(double seconds);
   // False: the program has ended.
   bool order(trace::segments::Mode mode, uint32_t block);
   bool order(Wanted wanted);
@@ -107,6 +117,9 @@ class Session {
   uint32_t marks_given() const;
   bool any_device() const;
   bool wait_for_lent_device();
+  bool wait_for_device();
+  bool see_kernels();
+  void finish();
   bool wait_for_processes();
   bool look_at_host(uint32_t number);
   void note_failed_writes();

@@ -105,6 +105,51 @@ TEST_F(ObservedSession, HasTheKernelsCountedThatAreNamed) {
   EXPECT_EQ(program.counted(), (std::vector<std::string>{"kernel_1", "kernel_0"}));
 }
 
+TEST_F(ObservedSession, CountsKernelsWithoutLookingForSteps) {
+  options.counters.symbols = {"kernel_2", "kernel_5", "kernel_of_another"};
+  options.keep_going = [] { return true; };
+  Session session = started();
+  const FakeRecorder program(options.folder, {.marks = false});
+  const Recorded recorded = session.count();
+  session.end_program(0.1);
+  EXPECT_EQ(session.wait(), 128 + SIGTERM);
+  EXPECT_TRUE(recorded.complete);
+  EXPECT_EQ(modes_of(recorded), (std::vector<Mode>{Mode::kTimeline, Mode::kCounters}));
+  EXPECT_EQ(program.counted(), (std::vector<std::string>{"kernel_5", "kernel_2"}));
+  EXPECT_EQ(program.last_order(), Mode::kFinished);
+}
+
+TEST_F(ObservedSession, CountsNothingWhereNoneOfTheKernelsComes) {
+  options.counters.symbols = {"kernel_of_another"};
+  options.counters.most_s = 0.5;
+  Session session = started();
+  const FakeRecorder program(options.folder, {});
+  EXPECT_FALSE(session.count().complete);
+  session.send(SIGKILL);
+  EXPECT_TRUE(program.counted().empty());
+}
+
+TEST_F(ObservedSession, CountsNothingOfAProgramWithoutADevice) {
+  Session session = started();
+  const FakeRecorder program(options.folder, {.device = false});
+  const Recorded recorded = session.count();
+  session.send(SIGKILL);
+  EXPECT_FALSE(recorded.complete);
+  EXPECT_FALSE(recorded.any_device);
+}
+
+// However long it would go on, and whatever the program does with a request to end.
+TEST_F(ObservedSession, EndsWhenNobodyWantsMore) {
+  options.command = {"sh", "-c", "trap '' TERM; exec sleep 60"};
+  const int64_t start = now_ns();
+  options.keep_going = [&] { return now_ns() - start < 300'000'000; };
+  Session session = started();
+  EXPECT_FALSE(session.count().complete);
+  session.end_program(0.2);
+  EXPECT_EQ(session.wait(), 128 + SIGKILL);
+  EXPECT_LT(now_ns() - start, 5'000'000'000);
+}
+
 TEST_F(ObservedSession, SaysThatNoKernelIsNamedSo) {
   options.counters.pattern = "conv";
   Session session = started();

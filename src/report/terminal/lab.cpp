@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/units.h"
+#include "report/counter_words.h"
 #include "report/precision_words.h"
 #include "report/terminal/parts.h"
 #include "report/text.h"
@@ -117,6 +118,7 @@ std::string lab_terminal(const analyze::LabReport& report, const TerminalStyle& 
     out += "\n" + wrapped((is_training(report) ? "The step as it is: " : "The model as it is: ") +
                               largest_error_text(report) + ".",
                           0, style);
+  out += counted_kernels(counted_side(report), style);
   if (const std::string rows = reference_rows_text(report); !rows.empty())
     out += "\n" + wrapped(rows, 0, style);
   if (const std::string origin = roofs_origin_text(report.roofs_origin); !origin.empty())

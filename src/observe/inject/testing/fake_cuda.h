@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/testing/fake_cuda_listener.h"
+
 // Callback ids of the calls that there are; the fake libcupti knows their names.
 enum FakeRuntimeCall : uint32_t {
   kFakeLaunchKernel = 211,
@@ -17,37 +19,12 @@ enum FakeRuntimeCall : uint32_t {
   kFakeGetDevice = 17,  // nothing that a recorder wants
 };
 enum FakeDriverCall : uint32_t {
-  kFakeCuLaunchKernel = 307,
   kFakeCuDriverGetVersion = 2,
   kFakeCuCtxSynchronize = 17,
   kFakeCuStreamBeginCapture = 539,
   kFakeCuStreamEndCapture = 497,
 };
-// How all kernels are launched.
-inline constexpr uint32_t kFakeGrid = 4, kFakeBlock = 128;
-
-struct FakeWork {
-  enum Kind { kKernel, kCopy, kPeerCopy, kSet, kAllocation, kSynchronization } kind;
-  const char* name;
-  uint64_t graph_node;
-  uint64_t bytes;
-};
-
-// What CUPTI wants to hear. Domains: 1 the driver, 2 the runtime.
-struct FakeListener {
-  // `kernel`: what the call launches; null: nothing. Returns the correlation.
-  uint32_t (*enter)(int domain, uint32_t call, const char* kernel);
-  void (*exit)(int domain, uint32_t call, const char* kernel, uint32_t correlation);
-  void (*work)(const FakeWork& work, uint32_t correlation);
-  void (*node_created)(uint64_t node, uint64_t original);
-  void (*module_loaded)(const void* cubin, size_t bytes);
-};
-
 extern "C" {
-void fake_cuda_listen(const FakeListener* listener);
-bool fake_cuda_is_listened_to();
-int fake_cuda_calls_beside();  // that threads other than this one are in
-
 int cuInit(unsigned flags);
 int cuDriverGetVersion(int* version);
 int cuDeviceGetCount(int* count);

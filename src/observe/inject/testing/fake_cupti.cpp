@@ -154,7 +154,8 @@ void tell(int domain, uint32_t call, cupti::Site site, const char* kernel, uint3
   data.site = site;
   data.function = call == kFakeLaunchKernel ? "cudaLaunchKernel" : function_of(domain, call);
   data.correlation = correlation;
-  const cupti::LaunchParameters launch = {nullptr, {kFakeGrid, 1, 1}, {kFakeBlock, 1, 1}, 0, nullptr};
+  const uint32_t* const of = fake_cuda_geometry();
+  const cupti::LaunchParameters launch = {nullptr, {of[0], of[1], of[2]}, {of[3], of[4], of[5]}, 0, nullptr};
   int returned = 0;
   data.symbol = kernel;
   data.parameters = kernel ? &launch : nullptr;
@@ -192,8 +193,10 @@ void work(const FakeWork& done, uint32_t correlation) {
     kernel.start = now;
     kernel.end = now + 1000;
     kernel.stream = 7;
-    kernel.grid[0] = kFakeGrid, kernel.grid[1] = kernel.grid[2] = 1;
-    kernel.block[0] = kFakeBlock, kernel.block[1] = kernel.block[2] = 1;
+    for (int axis = 0; axis < 3; ++axis) {
+      kernel.grid[axis] = static_cast<int32_t>(fake_cuda_geometry()[axis]);
+      kernel.block[axis] = static_cast<int32_t>(fake_cuda_geometry()[3 + axis]);
+    }
     kernel.registers = 32;
     kernel.correlation = correlation;
     kernel.name = done.name;
