@@ -37,8 +37,9 @@ const CounterValues kColumns = {{Counter::kDuration, 8e6},
 
 // Two operators that move 60 MB each, at 30 GB/s 2 ms: one takes 4 ms, the other 8.
 trace::Trace two_operators() {
-  fabricate::Timeline plan({fabricate::op("near", "Cast", trace::OperatorClass::kMovement, 0, 30e6, 30e6),
-                            fabricate::op("slow", "Cast", trace::OperatorClass::kMovement, 0, 30e6, 30e6)});
+  analyze::fabricate::Timeline plan(
+      {analyze::fabricate::op("near", "Cast", trace::OperatorClass::kMovement, 0, 30e6, 30e6),
+       analyze::fabricate::op("slow", "Cast", trace::OperatorClass::kMovement, 0, 30e6, 30e6)});
   for (int step = 0; step < 20; ++step) {
     plan.begin_step();
     plan.run(0, 4);
@@ -63,7 +64,7 @@ PlanKernel kernel_of(uint32_t op, const char* name, double ns) {
 Analysis analysed(const trace::Trace& trace, std::vector<PlanKernel> kernels) {
   AnalyzeOptions options;
   options.kernels = std::move(kernels);
-  auto analysis = analyze_trace(trace, fabricate::round_roofs(), options);
+  auto analysis = analyze_trace(trace, analyze::fabricate::round_roofs(), options);
   EXPECT_TRUE(analysis.ok()) << analysis.error().message;
   return analysis.ok() ? *std::move(analysis) : Analysis();
 }
