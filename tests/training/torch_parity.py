@@ -46,13 +46,18 @@ def digits_cnn(p, batch, run):
     return F.cross_entropy(F.linear(x.flatten(1), p["dense.weight"], p["dense.bias"]), batch["label"])
 
 
+def linear(x, weights, bias):
+    """As models have it (Conv1D of GPT-2, nn.Linear): the bias belongs to the product, so that autocast rounds both as one."""
+    return torch.addmm(bias, x.flatten(0, -2), weights).unflatten(0, x.shape[:-1])
+
+
 def gpt2(p, batch, run):
     tokens = batch["tokens"]
     heads, hidden = run["heads"], p["transformer.wte.weight"].shape[1]
     layers = 1 + max(int(name.split(".")[2]) for name in p if name.startswith("transformer.h."))
     x = p["transformer.wte.weight"][tokens] + p["transformer.wpe.weight"][:tokens.shape[1]]
     norm = lambda x, at: F.layer_norm(x, (hidden,), p[at + ".weight"], p[at + ".bias"], 1e-5)
-    dense = lambda x, at: x @ p[at + ".weight"] + p[at + ".bias"]
+    dense = lambda x, at: linear(x, p[at + ".weight"], p[at + ".bias"])
     split = lambda x: x.unflatten(-1, (heads, hidden // heads)).transpose(1, 2)
     for i in range(layers):
         at = f"transformer.h.{i}."
@@ -70,7 +75,7 @@ def bert_mlm(p, batch, run):
     heads, hidden = run["heads"], table.shape[1]
     layers = 1 + max(int(name.split(".")[3]) for name in p if name.startswith("bert.encoder.layer."))
     norm = lambda x, at: F.layer_norm(x, (hidden,), p[at + ".LayerNorm.weight"], p[at + ".LayerNorm.bias"], 1e-12)
-    dense = lambda x, at: x @ p[at + ".weight"] + p[at + ".bias"]
+    dense = lambda x, at: linear(x, p[at + ".weight"], p[at + ".bias"])
     split = lambda x: x.unflatten(-1, (heads, hidden // heads)).transpose(1, 2)
     x = table[tokens] + p["bert.embeddings.token_type_embeddings.weight"][0]
     x = norm(x + p["bert.embeddings.position_embeddings.weight"][:tokens.shape[1]], "bert.embeddings")
@@ -82,7 +87,7 @@ def bert_mlm(p, batch, run):
         y = F.gelu(dense(x, at + "intermediate.dense"))
         x = norm(x + dense(y, at + "output.dense"), at + "output")
     x = norm(F.gelu(dense(x, "cls.predictions.transform.dense")), "cls.predictions.transform")
-    logits = x @ table.T + p["cls.predictions.bias"]
+    logits = F.linear(x, table, p["cls.predictions.bias"])
     return F.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=-100)
 
 
@@ -136,7 +141,7 @@ def vit(p, batch, run):
     """Dosovitskiy et al. 2021: normalised before each sum, judged by the first token."""
     heads, at = run["heads"], "vit.embeddings."
     norm = lambda x, at: F.layer_norm(x, x.shape[-1:], p[at + ".weight"], p[at + ".bias"], 1e-12)
-    dense = lambda x, at: x @ p[at + ".weight"] + p[at + ".bias"]
+    dense = lambda x, at: linear(x, p[at + ".weight"], p[at + ".bias"])
     split = lambda x: x.unflatten(-1, (heads, x.shape[-1] // heads)).transpose(1, 2)
     patches = p[at + "patch_embeddings.projection.weight"]
     x = F.conv2d(batch["image"], patches, p[at + "patch_embeddings.projection.bias"], stride=patches.shape[2:])

@@ -126,9 +126,9 @@ TEST_P(KernelsOnGpu, AddTheirEpilogueToAProductBeforeItIsStored) {
                         2e-3);
 }
 
-// What a NaN of the product becomes: a Relu by itself keeps it, on every device; that of cuBLASLt's and of oneDNN's epilogue is
-// max(x, 0) and makes 0 of it (docs/gpu.md). Nothing else of the result is touched either way.
-TEST_P(KernelsOnGpu, KeepNaNInAReluUnlessItIsTheLibrarysEpilogue) {
+// What a NaN of the product becomes: a Relu by itself keeps it, on every device; that of a library's epilogue keeps it or makes 0
+// of it, as its kernel does (docs/gpu.md). Nothing else of the result is touched either way.
+TEST_P(KernelsOnGpu, KeepNaNInAReluOrMakeZeroOfItInALibrarysEpilogue) {
   constexpr int64_t kRow = 5;
   const auto result_of = [&](const std::string& text, bool& by_library) {
     const graph::Graph graph = *graph::parse(text);
@@ -152,10 +152,8 @@ TEST_P(KernelsOnGpu, KeepNaNInAReluUnlessItIsTheLibrarysEpilogue) {
     for (int64_t i = 0; i < result.size(); ++i) {
       if (i / 48 != kRow)
         ASSERT_GE(result.at(i), 0) << i;
-      else if (by_library)
-        ASSERT_EQ(result.at(i), 0) << i;
       else
-        ASSERT_TRUE(std::isnan(result.at(i))) << i;
+        ASSERT_TRUE(std::isnan(result.at(i)) || (by_library && result.at(i) == 0)) << i;
     }
   }
 }
