@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <unordered_set>
 
 #include <fmt/core.h>
 
@@ -158,17 +160,13 @@ bool leaves_device(const Graph& graph, const Node& node) {
 // That a section reads from outside and writes: of devices with memory of their own, what many trials would have to bring there.
 // Kernels of so much keep its memory busy alone, so that nothing is to be won beside them.
 constexpr std::size_t kMostSectionBytes = std::size_t{64} << 20;
-bool is_large(const Graph& graph, const Section& section) {
+bool is_large(const Graph& graph, std::span<const Node> nodes) {
   std::size_t bytes = 0;
-  std::vector<bool> counted(graph.values().size(), false);
-  for (uint32_t i = section.first; i <= section.last; ++i) {
-    const Node& node = graph.nodes()[i];
+  std::unordered_set<uint32_t> counted;
+  for (const Node& node : nodes) {
     for (const auto* values : {&node.inputs, &node.outputs}) {
-      for (const ValueId value : *values) {
-        if (!value.valid() || counted[value.index]) continue;
-        counted[value.index] = true;
-        bytes += graph.type(value).storage_bytes();
-      }
+      for (const ValueId value : *values)
+        if (value.valid() && counted.insert(value.index).second) bytes += graph.type(value).storage_bytes();
     }
   }
   return bytes > kMostSectionBytes;
@@ -192,7 +190,9 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
     if (!company[i] || buffers.elided(NodeId{i})) continue;
     if (!options.may_go_on()) break;  // choose_overlap() says so
     if (!say(options, graph, fmt::format("{} of {} operators timed for lanes", ++timed, of))) break;
-    if (leaves_device(graph, node)) {
+    const bool alone = options.autotune && !provider.device()->host_visible() &&
+                       is_large(graph, std::span(&node, 1));  // and not timed: making up its data takes long
+    if (leaves_device(graph, node) || alone) {
       times[i] = {0, std::numeric_limits<double>::infinity()};
       continue;
     }
@@ -268,7 +268,8 @@ Result<std::vector<OverlapChoice>> choose_overlap(const Graph& graph, const grap
   for (std::size_t i = 0; i < sections.size(); ++i) {
     Section& section = sections[i];
     Trial trial{true, "wherever it can be done", 0};
-    if (!always && !provider.device()->host_visible() && is_large(graph, section)) continue;
+    const auto nodes = std::span(graph.nodes()).subspan(section.first, section.last - section.first + 1);
+    if (!always && !provider.device()->host_visible() && is_large(graph, nodes)) continue;
     if (!always) {
       if (!say(options, graph, fmt::format("{} of {} sections tried in lanes", i, sections.size())))
         return interrupted_choice();

@@ -11,6 +11,7 @@
 #include "analyze/estimate.h"
 #include "core/units.h"
 #include "lab/ceilings/device_ceilings.h"
+#include "lab/experiment/as_it_runs.h"
 #include "lab/experiment/describe.h"
 #include "lab/experiment/pass_row.h"
 #include "lab/experiment/phases.h"
@@ -45,6 +46,7 @@ constexpr double kCountingShare = 0.1;        // left for counting kernels, wher
 constexpr double kBudgetWithCounting = 1.25;  // of the budget: no kernel is counted after that
 constexpr double kLeastCounting_s = 4;        // a process starts, runs some steps and counts one kernel
 constexpr double kCountingProgress = 0.99;
+constexpr const char* kWidening = "widen";  // the group before those that narrow (passes/pipeline.cpp)
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
 
@@ -124,7 +126,11 @@ class Runner {
     context_.narrow_residual = options_.narrow_residual;
     passes::PipelineOptions fold;
     fold.only = {"fold_constants"};
+    // Of a training step also what no kernel will take, in the types that may be tried.
+    if (!graph.states().empty()) fold.only.insert("spell_out");
+    context_.narrows_to = narrow_type_of(options_.lossy);
     HONE_ASSIGN(passes::PipelineResult folded, passes::run_pipeline(graph, context_, fold));
+    context_.narrows_to = DType::kUndefined;
     baseline_graph_ = std::move(folded.graph);
     take_sample(graph);
     HONE_CHECK(make_all_inputs());
@@ -181,7 +187,8 @@ class Runner {
       const double part = static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(1, total));
       return say(fraction + 0.02 * part, what + (node.empty() ? "" : ": " + node)).ok();
     };
-    return compile_plan(graph, provider_, inputs_.tensors,
+    HONE_ASSIGN(const Graph runs, as_it_runs(graph, context_));
+    return compile_plan(runs, provider_, inputs_.tensors,
                         {.cache = &cache_,
                          .step_bytes = runtime::step_bytes(baseline_graph_),
                          .progress = progress,
@@ -290,7 +297,8 @@ class Runner {
     experiment_.baseline_trace = std::move(seen.trace);
     context_.price = [this](const Graph& graph) {
       const std::string before = phases_.enter("choosing kernels");  // pricing times the kernels of new nodes
-      const double seconds = prices_->step(graph);
+      const Result<Graph> runs = as_it_runs(graph, context_);
+      const double seconds = prices_->step(runs.ok() ? *runs : graph);
       phases_.enter(before);
       return seconds;
     };
@@ -323,6 +331,7 @@ class Runner {
       only.disabled = options_.disabled_passes;
       only.lossy = options_.lossy;
       passes::PassContext context = context_;
+      if (!graph.states().empty() && group == kWidening) context.narrows_to = narrow_type_of(options_.lossy);
       if (passes::lossy_limit_of(group) > 0) {
         HONE_ASSIGN(context.keep_f32, kept_in_f32(graph, group, only));
         phases_.enter("applying passes");
