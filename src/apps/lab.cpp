@@ -216,6 +216,7 @@ Status run_lab(LabOptions options, Program& program) {
   const double roofs_s = static_cast<double>(now_ns() - start) * 1e-9;
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
+    if (fraction >= lab::kBaselineIsMeasured) be_patient_when_interrupted();
     return !interrupted();
   };
   auto result = lab::run_experiment(graph, *provider, machine, ceilings.roofs, experiment);

@@ -68,6 +68,7 @@ Status run_lab_recipe(const LabRecipeOptions& options, Program& program) {
   lab::ExperimentOptions experiment = options.experiment;
   experiment.progress = [&](double fraction, const std::string& what) {
     bar.update(fraction, what);
+    if (fraction >= lab::kBaselineIsMeasured) be_patient_when_interrupted();
     return !interrupted();
   };
   HONE_ASSIGN(lab::TrainingLab result,

@@ -1,5 +1,6 @@
 #include "apps/signals.h"
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include <execinfo.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@ constexpr int64_t kSameRequestNs = 200'000'000;
 std::atomic<int> first_signal = 0;
 std::atomic<int> passed_signal = 0;  // the last request that was for somebody else
 std::atomic<void (*)()> last_act = nullptr;
+std::atomic<bool> patient = false;
 
 void do_last_act() {
   if (void (*act)() = last_act.load(); act != nullptr) act();
@@ -80,18 +83,36 @@ void listen() {
   }
   first_signal = request.si_signo;
   const int64_t start_ns = now_ns();
-  const int64_t deadline_ns = start_ns + static_cast<int64_t>(kGraceSeconds * 1e9);
-  while (wait_for_request(requests, deadline_ns) != 0) {
-    if (now_ns() - start_ns > kSameRequestNs) break;
+  const auto second_until = [&](double seconds) {
+    const int64_t deadline_ns = start_ns + static_cast<int64_t>(seconds * 1e9);
+    while (wait_for_request(requests, deadline_ns) != 0)
+      if (now_ns() - start_ns > kSameRequestNs) return true;
+    return false;
+  };
+  if (!second_until(kGraceSeconds) && patient) {
+    say_raw("\nhone: stopping after what runs now; interrupt again to lose what was measured\n");
+    second_until(kPatientGraceSeconds);
   }
   end_now();
 }
 
+// Addresses within the program, which `nm` of the same build turns into functions.
+void say_where(int signal) {
+  std::array<void*, 64> frames;
+  const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
+  say_raw("\nhone: crashed (");
+  say_raw(signal == SIGSEGV ? "SIGSEGV" : "SIGBUS");
+  say_raw("), a bug; please report it with these lines:\n");
+  ::backtrace_symbols_fd(frames.data(), count, STDERR_FILENO);
+}
+
 void on_bad_memory(int signal, siginfo_t* info, void*) {
-  const char* file = mapped_file_at(info->si_addr);
-  if (file == nullptr) {  // a bug: as if nobody had looked
+  const char* file = signal == SIGBUS ? mapped_file_at(info->si_addr) : nullptr;
+  if (file == nullptr) {  // a bug: as if nobody had looked, but for where it is
+    say_where(signal);
     do_last_act();
     std::signal(signal, SIG_DFL);
+    (void)::raise(signal);
     return;
   }
   remove_unfinished_files();
@@ -113,11 +134,18 @@ void watch_signals() {
   pthread_sigmask(SIG_BLOCK, &requests, nullptr);  // threads inherit it: all, as none has been started
   std::thread(listen).detach();
   std::signal(SIGXFSZ, SIG_IGN);  // a file past the size limit: the write fails and its error is reported
+  std::array<void*, 1> frame;
+  (void)::backtrace(frame.data(), 1);  // loads what it needs, which a handler must not
   struct sigaction action {};
   action.sa_sigaction = on_bad_memory;
   action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGBUS, &action, nullptr);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they say more
+  ::sigaction(SIGSEGV, &action, nullptr);
+#endif
 }
+
+void be_patient_when_interrupted() { patient = true; }
 
 void set_last_act(void (*act)()) { last_act = act; }
 

@@ -11,10 +11,14 @@ namespace hone::apps {
 // From here on: SIGINT and SIGTERM ask long work to stop (interrupted()). What has not stopped after
 // kGraceSeconds, or when a second signal comes, is ended: unfinished files are removed, one line says so, and
 // the status is that of the signal. A mapped file that shrinks while it is read ends the program with a line
-// that names it.
+// that names it. A crash says where it was, for whoever mends it.
 void watch_signals();
 
 inline constexpr double kGraceSeconds = 1.5;
+// Of work whose results so far are written when it stops, and that looks for a request between steps and copies of a model that
+// may take seconds.
+inline constexpr double kPatientGraceSeconds = 20;
+void be_patient_when_interrupted();
 
 // Called before the program is ended in the midst of its work: what must not be left behind, a terminal in another
 // mode, say. It may do only what a signal handler may. Null: nothing.

@@ -103,6 +103,21 @@ TEST_F(Signals, EndAnExplanationWhoseRecordingNeverEnds) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(4));
 }
 
+TEST_F(Signals, ACrashSaysWhereItWas) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer says it";
+#endif
+  write_small_network(folder / "small.onnx");
+  const ProgramResult result =
+      run_program("/bin/bash",
+                  {"-c", "(sleep 1; kill -SEGV $$) & exec " + hone_program().string() + " bench " +
+                             path("small.onnx") + " --batch 512 --budget 30"},
+                  options);
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_NE(result.err.find("hone: crashed (SIGSEGV)"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("hone(+0x"), std::string::npos) << result.err;
+}
+
 // A lab that has measured its baseline and tries passes: what it knows by then is a report.
 class InterruptedLab : public Signals {
  protected:

@@ -22,6 +22,9 @@
 
 namespace hone::lab {
 
+// The progress from which on an experiment that is ended has something to report: its baseline.
+inline constexpr double kBaselineIsMeasured = 0.30;
+
 struct ExperimentOptions {
   double budget_s = 40;  // for the whole experiment, roughly; the least that is sound may take longer
   std::set<std::string> disabled_passes;  // names of passes or groups

@@ -114,7 +114,14 @@ Status Trials::try_group(const std::string& group, std::size_t index) {
   changes_.push_back(changes_in(tried));
   if (!changed(tried)) return {};
   rows_.back().undecided = true;  // for as long as it is tried
-  HONE_ASSIGN(std::unique_ptr<Plan> plan, steps_.compile(tried.graph, group, from));
+  Result<std::unique_ptr<Plan>> made = steps_.compile(tried.graph, group, from);
+  if (!made.ok()) {
+    if (made.error().code == ErrorCode::kCancelled) return made.error();
+    rows_.back().reason += "; dropped: it makes no plan: " + made.error().message;
+    rows_.back().undecided = false;
+    return {};
+  }
+  std::unique_ptr<Plan> plan = *std::move(made);
   TrialComparison comparison;
   comparison.seconds = std::max(steps_.least_seconds, steps_.seconds_left() / left);
   comparison.from = from;

@@ -56,8 +56,10 @@ class TrialRun {
       report.done.push_back({"node", "changed"});
       return passes::PipelineResult{chain(graph.nodes().size()), {report}};
     };
-    steps_.compile = [this](const Graph& graph, const std::string&, double) {
-      return Result(compile(graph));
+    steps_.compile = [this](const Graph& graph, const std::string& group,
+                            double) -> Result<std::unique_ptr<runtime::Plan>> {
+      if (group == no_plan_) return unsupported("no engine for it");
+      return compile(graph);
     };
     steps_.compare = [this](runtime::Plan& before, runtime::Plan& after,
                             const TrialComparison& wanted) -> Result<PairedResult> {
@@ -89,6 +91,7 @@ class TrialRun {
   double predicted_ms_ = 1, step_ms_ = 10;
   std::string idle_;          // a group that finds nothing
   std::string needs_;         // one that finds something behind another only
+  std::string no_plan_;       // one behind which nothing runs
   std::size_t wrong_at_ = 0;  // nodes of a graph whose numbers are wrong
   double seconds_left_ = 12;
   std::size_t interrupted_at_ = 0;  // the comparison, from 1, in which somebody ends the experiment
@@ -111,6 +114,19 @@ class TrialRun {
 };
 
 // A lossy group's own limit holds for every plan that it is in, and for no other.
+TEST(Trials, DropAGroupBehindWhichThereIsNoPlanAndGoOn) {
+  TrialRun trial({faster()});
+  trial.no_plan_ = "first";
+  const TrialResults results = trial.run({"first", "second"});
+  ASSERT_EQ(results.rows.size(), 2U);
+  EXPECT_FALSE(results.rows[0].kept);
+  EXPECT_FALSE(results.rows[0].undecided);
+  EXPECT_NE(results.rows[0].reason.find("dropped: it makes no plan: no engine for it"), std::string::npos)
+      << results.rows[0].reason;
+  EXPECT_TRUE(results.rows[1].kept);
+  EXPECT_EQ(results.groups, std::vector<std::string>{"second"});
+}
+
 TEST(Trials, NumbersAreCheckedKnowingWhichGroupsAreInThePlan) {
   using Groups = std::vector<std::string>;
   TrialRun trials({faster(), slower(), unclear(), faster()});

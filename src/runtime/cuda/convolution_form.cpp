@@ -268,6 +268,13 @@ class ConvolutionReader {
 
 }  // namespace
 
+std::size_t most_workspace(const cuda::ConvolutionDesc& desc) {
+  constexpr std::size_t kAlways = std::size_t{512} << 20;
+  const int64_t elements = element_count(desc.x) + element_count(desc.w) + element_count(desc.y);
+  const std::size_t operands = static_cast<std::size_t>(elements) * dtype_size(desc.dtype);
+  return std::max(kAlways, operands + operands / 16);  // and what aligns them
+}
+
 Tensor with_channels_last(const Tensor& weights) {
   const Shape& shape = weights.shape();
   const int64_t filters = shape[0], channels = shape[1], places = spatial_count(shape);

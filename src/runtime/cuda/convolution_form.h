@@ -36,6 +36,11 @@ std::optional<FilterCopy> filter_copy(const Shape& weights, DType dtype, bool to
 // Whether both layouts are the same for such weights.
 bool lies_alike(const Shape& weights);
 
+// Bytes of workspace that an engine may want: those that want more are none, as the memory of a step is shared by all of them, and
+// multiplying the unfolded image takes the most of it and is seldom the fastest. The operands once more are allowed, whatever they
+// take: engines that bring them into a layout of their own are all there are for some large convolutions.
+std::size_t most_workspace(const cuda::ConvolutionDesc& desc);
+
 // K, C, spatial… as K, spatial…, C.
 Tensor with_channels_last(const Tensor& weights);
 

@@ -17,10 +17,6 @@
 namespace hone::runtime::cuda_kernels {
 namespace {
 
-// Engines that want more are none: the memory of a step is shared by all of them, and multiplying the unfolded image takes
-// the most of it and is seldom the fastest.
-constexpr std::size_t kMostWorkspace = std::size_t{512} << 20;
-
 // Weights in the library's layout, brought to the device when the first kernel of a node is made.
 class PackedOperands {
  public:
@@ -229,7 +225,7 @@ struct Offer {
 Result<std::unique_ptr<Kernel>> make_convolution(const GpuKernels& kernels, const Offer& offer,
                                                  const cuda::CudnnEngine& engine) {
   HONE_ASSIGN(const auto plan, offer.judged->graph->plan(engine));
-  if (plan->workspace_bytes > kMostWorkspace)
+  if (plan->workspace_bytes > most_workspace(offer.judged->graph->desc()))
     return unsupported(
         fmt::format("cuDNN's {} wants {} MiB of workspace", engine.name(), plan->workspace_bytes >> 20));
   HONE_ASSIGN(const PackedOperands::Addresses addresses, offer.packed->on_device());

@@ -13,7 +13,6 @@
 namespace hone::runtime::cuda_kernels {
 namespace {
 
-constexpr std::size_t kMostGradientWorkspace = std::size_t{512} << 20;
 constexpr std::size_t kFilterAlignment = 256;  // of the filters within the scratch
 
 std::variant<cuda::ConvolutionDesc, std::string> weight_gradient_desc(const LowerContext& context) {
@@ -98,7 +97,7 @@ Result<std::unique_ptr<Kernel>> make_weight_gradient(const GpuKernels& kernels,
                                                      const WeightGradientTraits& traits,
                                                      const cuda::CudnnEngine& engine) {
   HONE_ASSIGN(const auto plan, judged->graph->plan(engine));
-  if (plan->workspace_bytes > kMostGradientWorkspace)
+  if (plan->workspace_bytes > most_workspace(judged->graph->desc()))
     return unsupported(
         fmt::format("cuDNN's {} wants {} MiB of workspace", engine.name(), plan->workspace_bytes >> 20));
   LoadedKernel unpack;
