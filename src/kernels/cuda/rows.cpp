@@ -144,10 +144,10 @@ Result<RowKernel> generate_rows(const RowProgram& program) {
   const int lanes = lanes_of(program, in_registers);
   // Enough loads on their way, and warps enough where rows are long: some eight elements a thread, or four vectors, which lets
   // a warp have a row of a thousand.
-  const int64_t wanted_each = lanes == 1 ? 8 : 32;
+  const int64_t wanted_each = program.spread ? lanes : lanes == 1 ? 8 : 32;
   const auto wanted = std::bit_ceil(static_cast<uint64_t>((program.columns + wanted_each - 1) / wanted_each));
   kernel.threads = static_cast<int>(std::clamp<uint64_t>(wanted, 32, 1024));
-  kernel.rows = kernel.threads == 32 ? 4 : 1;
+  kernel.rows = kernel.threads == 32 && !program.spread ? 4 : 1;
   const int64_t a_turn = int64_t{kernel.threads} * lanes;
   const int64_t each = (program.columns + a_turn - 1) / a_turn * lanes;
   const std::string_view type = element_memory(program.dtype);

@@ -26,6 +26,8 @@ struct RowProgram {
   // Of layer and RMS norms of f32: f16 or bf16, in which the result is stored, too; kUndefined: it is not.
   DType narrow = DType::kUndefined;
   bool stores = true;  // the result in `dtype`; false only beside `narrow`
+  bool spread =
+      false;  // a load a thread, and a block a row: for so few rows that the device is not full of them
 };
 
 inline constexpr const char* kRowEntry = "hone_rows";

@@ -47,6 +47,10 @@ std::vector<RowTest> row_tests() {
       }
       test.rows = columns > 256 ? 2 : 5;  // 5: a block of four and one that is not full
       tests.push_back(test);
+      if (columns != 7 && columns != 300 && columns != 776) continue;
+      test.name += "_spread";
+      test.program.spread = true;
+      tests.push_back(test);
     }
   }
   return tests;
@@ -183,7 +187,8 @@ TEST_P(RealNvrtcRows, CompilesWithoutSpillsAndLocalMemory) {
       const RowKernel kernel = *generate_rows({.function = function,
                                                .dtype = columns == 768 ? DType::kF16 : DType::kF32,
                                                .columns = columns,
-                                               .has_bias = true});
+                                               .has_bias = true,
+                                               .spread = columns == 64});
       const auto compiled =
           nvrtc->compile(kernel.source.text, "rows.cu", {GetParam()}, kernel.source.options);
       ASSERT_TRUE(compiled.ok()) << compiled.error().message;
@@ -228,6 +233,16 @@ TEST(GeneratedRows, OfOtherTypesThanF32AreNotStoredNarrow) {
     ASSERT_FALSE(kernel.ok());
     EXPECT_EQ(kernel.error().code, ErrorCode::kUnsupported);
   }
+}
+
+// 128 rows of a BERT's 768 halves are 32 blocks of four warps, or 128 blocks: a block for each multiprocessor.
+TEST(GeneratedRows, ThatAreSpreadHaveABlockEach) {
+  RowProgram program{.function = RowFunction::kLayerNorm, .dtype = DType::kF16, .columns = 768};
+  EXPECT_EQ(generate_rows(program)->rows, 4);
+  program.spread = true;
+  const RowKernel spread = *generate_rows(program);
+  EXPECT_EQ(spread.rows, 1);
+  EXPECT_EQ(spread.threads, 128) << "a load of eight halves each";
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, RealNvrtcRows, ::testing::Values(80, 90, 100, 120),

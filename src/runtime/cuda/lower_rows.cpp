@@ -13,6 +13,7 @@ namespace hone::runtime::cuda_kernels {
 namespace {
 
 struct GpuRowsTraits {
+  std::string implementation;
   std::vector<std::size_t> inputs;   // that the kernel reads, in the operator's order
   std::vector<std::size_t> outputs;  // that it stores
   bool in_place = true;              // the first output lies as the first input does
@@ -24,7 +25,7 @@ class GpuRows : public Kernel {
  public:
   GpuRows(const GpuRowsTraits& traits, LoadedKernel loaded) : traits_(traits), loaded_(std::move(loaded)) {}
 
-  std::string implementation() const override { return "hone rows (CUDA)"; }
+  std::string implementation() const override { return traits_.implementation; }
   // A thread reads all that it writes before it writes, and nobody else's.
   std::optional<std::size_t> in_place_input() const override {
     return traits_.in_place ? std::optional(traits_.inputs[0]) : std::nullopt;
@@ -97,6 +98,27 @@ std::optional<kernels::gpu::RowProgram> row_program(const LowerContext& context)
   return program;
 }
 
+// What some hundred multiprocessors have at once, a block a row; beyond that a warp a row leaves none idle.
+constexpr int64_t kFewRows = 2048;
+
+void offer_rows(const GpuKernels& kernels, std::string name, const kernels::gpu::RowProgram& program,
+                GpuRowsTraits traits, std::vector<Candidate>& found) {
+  auto generated = kernels::gpu::generate_rows(program);
+  if (!generated.ok()) return;
+  const int64_t blocks = (traits.rows + generated->rows - 1) / generated->rows;
+  if (blocks > 0x7fffffff) return;  // of a grid's x
+  traits.implementation = name + " (CUDA)";
+  traits.shape.grid[0] = static_cast<unsigned>(blocks);
+  traits.shape.block[0] = static_cast<unsigned>(generated->threads);
+  traits.shape.block[1] = static_cast<unsigned>(generated->rows);
+  found.push_back(
+      {.name = std::move(name),
+       .make = [kernels, traits, source = std::move(generated->source)]() -> Result<std::unique_ptr<Kernel>> {
+         HONE_ASSIGN(LoadedKernel loaded, load_kernel(kernels, source, kernels::gpu::kRowEntry));
+         return std::unique_ptr<Kernel>(std::make_unique<GpuRows>(traits, std::move(loaded)));
+       }});
+}
+
 }  // namespace
 
 void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vector<Candidate>& found) {
@@ -123,20 +145,11 @@ void lower_rows(const LowerContext& context, const GpuKernels& kernels, std::vec
   for (const auto& output : {form->stored, form->narrow})
     if (output) traits.outputs.push_back(*output);
   traits.in_place = form->stored == std::size_t{0};
-  auto generated = kernels::gpu::generate_rows(*program);
-  if (!generated.ok()) return;
   traits.rows = element_count(own.out_shape()) / program->columns;
-  const int64_t blocks = (traits.rows + generated->rows - 1) / generated->rows;
-  if (blocks > 0x7fffffff) return;  // of a grid's x
-  traits.shape.grid[0] = static_cast<unsigned>(blocks);
-  traits.shape.block[0] = static_cast<unsigned>(generated->threads);
-  traits.shape.block[1] = static_cast<unsigned>(generated->rows);
-  found.push_back(
-      {.name = "hone rows",
-       .make = [kernels, traits, source = std::move(generated->source)]() -> Result<std::unique_ptr<Kernel>> {
-         HONE_ASSIGN(LoadedKernel loaded, load_kernel(kernels, source, kernels::gpu::kRowEntry));
-         return std::unique_ptr<Kernel>(std::make_unique<GpuRows>(traits, std::move(loaded)));
-       }});
+  offer_rows(kernels, "hone rows", *program, traits, found);
+  if (traits.rows > kFewRows) return;
+  program->spread = true;
+  offer_rows(kernels, "hone rows, spread", *program, std::move(traits), found);
 }
 
 }  // namespace hone::runtime::cuda_kernels
