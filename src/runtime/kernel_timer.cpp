@@ -32,14 +32,21 @@ void fill_random(Tensor& data, FromFloat&& from_float) {
     std::memcpy(&all[done], all.data(), std::min(kPeriod, all.size() - done) * sizeof(T));
 }
 
-// Bytes of all that a run of `node` may touch, each value in whole cache lines.
-std::size_t bytes_of_values(const graph::Graph& graph, const graph::Node& node) {
-  std::size_t bytes = 0;
+// Bytes that a run of `node` may touch, each value in whole cache lines.
+struct TouchedBytes {
+  std::size_t constants = 0, computed = 0;
+};
+TouchedBytes bytes_of_values(const graph::Graph& graph, const graph::Node& node) {
+  TouchedBytes touched;
   for (const auto& ids : {node.inputs, node.outputs}) {
-    for (const graph::ValueId id : ids)
-      if (id.valid()) bytes += placed_bytes(std::max<std::size_t>(graph.type(id).storage_bytes(), 1));
+    for (const graph::ValueId id : ids) {
+      if (!id.valid()) continue;
+      const graph::Value& value = graph.value(id);
+      (value.is_constant() ? touched.constants : touched.computed) +=
+          placed_bytes(std::max<std::size_t>(value.type.storage_bytes(), 1));
+    }
   }
-  return bytes;
+  return touched;
 }
 
 constexpr std::byte kPoison{0xff};
@@ -69,10 +76,13 @@ Tensor made_up(const graph::TensorType& type) {
 }
 
 Result<std::unique_ptr<Sandbox>> Sandbox::make(const graph::Graph& graph, const graph::Node& node,
-                                               Device& device, Queue& queue, std::size_t rotate_over) {
+                                               Device& device, Queue& queue, const Rotation& rotation) {
   std::unique_ptr<Sandbox> sandbox(new Sandbox(device, queue));
-  const std::size_t own = std::max<std::size_t>(bytes_of_values(graph, node), 1);
-  sandbox->set_count_ = std::clamp<std::size_t>((rotate_over + own - 1) / own, 1, kMostSets);
+  const TouchedBytes touched = bytes_of_values(graph, node);
+  const bool stays = touched.computed <= rotation.stays;
+  const std::size_t own = touched.constants + (stays ? 0 : touched.computed);
+  if (own > 0) sandbox->set_count_ = std::clamp<std::size_t>((rotation.over + own - 1) / own, 1, kMostSets);
+  sandbox->computed_sets_ = stays ? 1 : sandbox->set_count_;
   HONE_CHECK(sandbox->fill(graph, node));
   sandbox->lay_out_sets();
   return sandbox;
@@ -93,9 +103,10 @@ Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node) {
       continue;
     }
     const Tensor data = value.is_constant() ? *value.constant : made_up(value.type);
-    HONE_ASSIGN(std::byte* const address, place(data));
+    const std::size_t sets = value.is_constant() ? set_count_ : computed_sets_;
+    HONE_ASSIGN(std::byte* const address, place(data, sets));
     inputs_.back() = address;
-    input_strides_.back() = placed_bytes(std::max<std::size_t>(data.bytes(), 1));
+    if (sets > 1) input_strides_.back() = placed_bytes(std::max<std::size_t>(data.bytes(), 1));
     if (value.is_constant()) {
       constants_.push_back(std::move(blocks_.back()));
       blocks_.pop_back();
@@ -108,8 +119,8 @@ Status Sandbox::fill(const graph::Graph& graph, const graph::Node& node) {
     output_strides_.push_back(0);
     if (!id.valid()) continue;
     const std::size_t bytes = graph.type(id).storage_bytes();
-    HONE_ASSIGN(outputs_.back(), allocate(bytes, kPoison));
-    output_strides_.back() = placed_bytes(std::max<std::size_t>(bytes, 1));
+    HONE_ASSIGN(outputs_.back(), allocate(bytes, kPoison, computed_sets_));
+    if (computed_sets_ > 1) output_strides_.back() = placed_bytes(std::max<std::size_t>(bytes, 1));
   }
   std::reverse(blocks_.begin(),
                blocks_.end());  // touched in this order: inputs last, as they are written last
@@ -132,18 +143,18 @@ void Sandbox::lay_out_sets() {
 }
 
 // Once from the host; the other sets are copies on the device.
-Result<std::byte*> Sandbox::place(const Tensor& data) {
-  HONE_ASSIGN(std::byte* const address, allocate(data.bytes(), std::byte{0}));
+Result<std::byte*> Sandbox::place(const Tensor& data, std::size_t sets) {
+  HONE_ASSIGN(std::byte* const address, allocate(data.bytes(), std::byte{0}, sets));
   HONE_CHECK(queue_.copy_in(address, data.data(), data.bytes()));
   const std::size_t stride = placed_bytes(std::max<std::size_t>(data.bytes(), 1));
-  for (std::size_t set = 1; set < set_count_ && data.bytes() > 0; ++set)
+  for (std::size_t set = 1; set < sets && data.bytes() > 0; ++set)
     HONE_CHECK(queue_.copy(address + set * stride, address, data.bytes()));
   return address;
 }
 
 // Whole cache lines, all written: memory that never was is one page of zeros.
-Result<std::byte*> Sandbox::allocate(std::size_t bytes, std::byte value) {
-  const std::size_t whole = placed_bytes(std::max<std::size_t>(bytes, 1)) * set_count_;
+Result<std::byte*> Sandbox::allocate(std::size_t bytes, std::byte value, std::size_t sets) {
+  const std::size_t whole = placed_bytes(std::max<std::size_t>(bytes, 1)) * sets;
   HONE_ASSIGN(Memory block, device_.allocate(whole));
   blocks_.push_back(std::move(block));
   HONE_CHECK(queue_.fill(blocks_.back().address(), value, whole));

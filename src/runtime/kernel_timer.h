@@ -29,10 +29,21 @@ class Sandbox {
   ~Sandbox() { (void)queue_.wait(); }  // for what still uses the memory
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
-  // Everything is in `device`'s memory, brought there by `queue`; all three must outlive the sandbox. There are so
-  // many sets of all values, each with the same data, that together they take `rotate_over` bytes, or kMostSets.
+  // What differs between runs, so that they find the device's cache as a step leaves it: constants, which a step last read a
+  // step ago, and what is computed, unless all that the node reads and writes of it takes `stays` bytes at most: the operator
+  // before has then just written it, into the cache.
+  struct Rotation {
+    std::size_t over = 0;  // bytes that the sets of what differs take together; 0: there is one set
+    std::size_t stays = 0;
+  };
+  // Everything is in `device`'s memory, brought there by `queue`; all three must outlive the sandbox. There are as many sets
+  // as the rotation wants, each with the same data, or kMostSets.
   static Result<std::unique_ptr<Sandbox>> make(const graph::Graph& graph, const graph::Node& node,
-                                               Device& device, Queue& queue, std::size_t rotate_over = 0);
+                                               Device& device, Queue& queue, const Rotation& rotation);
+  static Result<std::unique_ptr<Sandbox>> make(const graph::Graph& graph, const graph::Node& node,
+                                               Device& device, Queue& queue) {
+    return make(graph, node, device, queue, Rotation());
+  }
   static constexpr std::size_t kMostSets = 64;
 
   // For one run of `kernel`, made for this node: valid until the next call. Inputs that kernels have
@@ -65,8 +76,8 @@ class Sandbox {
   Status fill(const graph::Graph& graph, const graph::Node& node);
   void lay_out_sets();
   Status make_scratch(const Kernel& kernel);
-  Result<std::byte*> place(const Tensor& data);
-  Result<std::byte*> allocate(std::size_t bytes, std::byte value);
+  Result<std::byte*> place(const Tensor& data, std::size_t sets);
+  Result<std::byte*> allocate(std::size_t bytes, std::byte value, std::size_t sets);
   Result<std::byte*> overwrite(std::size_t input);
 
   Device& device_;
@@ -78,6 +89,7 @@ class Sandbox {
   std::vector<void*> outputs_, targets_;  // outputs, and where the kernel at hand writes them
   std::vector<std::size_t> input_strides_, output_strides_;  // bytes from a set to the next; 0: one for all
   std::size_t set_count_ = 1;
+  std::size_t computed_sets_ = 1;  // of what is computed: all, or one
   std::vector<Set> sets_;
   std::vector<Memory> blocks_;
   std::vector<Memory> constants_;

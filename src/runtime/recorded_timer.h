@@ -12,8 +12,9 @@ namespace hone::runtime {
 
 // A reading is the time of one replay, divided by its runs. Before each, the device is given something else to do, so
 // that the host is ahead when the first event is reached: bytes beyond what its cache holds, where a step touches more
-// than that, and a replay otherwise. Where steps do, each run finds another set of values than the run before, so many
-// that none of them is left in the cache. Runs do not overwrite their inputs, whatever a plan would let them.
+// than that, and a replay otherwise. Where steps do, each run finds other weights than the run before, so many that none of them
+// is left in the cache, and what is computed only where the cache would not hold it from one operator to the next
+// (Sandbox::Rotation). Runs do not overwrite their inputs, whatever a plan would let them.
 class RecordedTimer : public KernelTimer {
  public:
   RecordedTimer(std::shared_ptr<Device> device, std::unique_ptr<Queue> queue, std::size_t step_bytes);
@@ -35,6 +36,7 @@ class RecordedTimer : public KernelTimer {
   Status pass_cache();
 
   std::size_t passed_bytes_ = 0;  // before each reading; 0: a step fits the cache
+  std::size_t stays_bytes_ = 0;   // of what is computed
   Memory passed_;                 // made when first needed
 };
 

@@ -87,22 +87,46 @@ TEST_F(RecordedTiming, RunsALongKernelOnceAlone) {
 TEST_F(RecordedTiming, RotatesValuesWhereAStepIsLargerThanTheCache) {
   for (const bool large : {false, true}) {
     RecordedTimer timed = timer(large ? context_->l2_bytes() + 1 : context_->l2_bytes());
-    const graph::Graph graph = one_relu(16384);  // 64 KiB in and 64 out: 16 sets are twice a cache of 1 MiB
+    const graph::Graph graph = one_relu(65536);  // 256 KiB in and 256 out: 4 sets are twice a cache of 1 MiB
     const auto sandbox = timed.sandbox(graph, graph.nodes()[0]);
     ASSERT_TRUE(sandbox.ok());
     Taking kernel(context_, "takes_5_us");
     ASSERT_TRUE(timed.stopwatch(**sandbox, kernel)().ok());
-    EXPECT_EQ(kernel.inputs.size(), large ? 16U : 1U);
-    EXPECT_EQ(kernel.outputs.size(), large ? 16U : 1U);
-    EXPECT_EQ(timed.conditions().ends_with("passed"), large);
+    EXPECT_EQ(kernel.inputs.size(), large ? 4U : 1U);
+    EXPECT_EQ(kernel.outputs.size(), large ? 4U : 1U);
+    EXPECT_EQ(timed.conditions().ends_with("passed by weights"), large);
     for (const void* const input : kernel.inputs) {
       const auto* const numbers = static_cast<const float*>(input);  // the driver's memory is the host's
       EXPECT_NE(numbers[0], numbers[1]);
-      EXPECT_EQ(numbers[16383], static_cast<const float*>(*kernel.inputs.begin())[16383]);
+      EXPECT_EQ(numbers[65535], static_cast<const float*>(*kernel.inputs.begin())[65535]);
     }
     for (const void* const output : kernel.outputs)
       EXPECT_NE(*static_cast<const float*>(output), *static_cast<const float*>(output)) << "NaN: unwritten";
   }
+}
+
+// What the operator before has just written is in the cache, and weights are not: a step last read them a step ago.
+TEST_F(RecordedTiming, LeavesInTheCacheWhatTheOperatorBeforeHasWritten) {
+  graph::GraphBuilder b("product");
+  const graph::ValueId x = b.input("x", graph::tensor_type(DType::kF32, Shape{16, 256}));
+  b.output(b.add("MatMul", {x, b.constant("w", Tensor::zeros(DType::kF32, {256, 256}))}));
+  const graph::Graph graph = *std::move(b).finish();
+  RecordedTimer timed = timer(context_->l2_bytes() + 1);
+  const auto sandbox = timed.sandbox(graph, graph.nodes()[0]);
+  ASSERT_TRUE(sandbox.ok());
+  Taking kernel(context_, "takes_5_us");
+  const auto sets = (*sandbox)->all_arguments(kernel);
+  ASSERT_TRUE(sets.ok());
+  ASSERT_EQ(sets->size(), 8U) << "of weights of 256 KiB: twice a cache of 1 MiB";
+  std::set<const void*> inputs, weights, outputs;
+  for (const KernelArguments& set : *sets) {
+    inputs.insert(set.inputs[0]);
+    weights.insert(set.inputs[1]);
+    outputs.insert(set.outputs[0]);
+  }
+  EXPECT_EQ(weights.size(), 8U);
+  EXPECT_EQ(inputs.size(), 1U);
+  EXPECT_EQ(outputs.size(), 1U);
 }
 
 TEST_F(RecordedTiming, AKernelThatFailsIsAnErrorAndLeavesTheNextOneRight) {
