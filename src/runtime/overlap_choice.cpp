@@ -190,9 +190,9 @@ std::vector<NodeTime> time_nodes(const Graph& graph, const graph::BufferAssignme
     if (!company[i] || buffers.elided(NodeId{i})) continue;
     if (!options.may_go_on()) break;  // choose_overlap() says so
     if (!say(options, graph, fmt::format("{} of {} operators timed for lanes", ++timed, of))) break;
-    const bool alone = options.autotune && !provider.device()->host_visible() &&
-                       is_large(graph, std::span(&node, 1));  // and not timed: making up its data takes long
-    if (leaves_device(graph, node) || alone) {
+    // A large one is not timed: making up its data takes long, and it stays alone.
+    const bool many = options.autotune && !provider.device()->host_visible();
+    if (leaves_device(graph, node) || (many && is_large(graph, std::span(&node, 1)))) {
       times[i] = {0, std::numeric_limits<double>::infinity()};
       continue;
     }
