@@ -20,6 +20,8 @@ inline constexpr const char* kFolderVariable = "HONE_OBSERVE_FOLDER";
 // "1": which source lines kernels wait at will be asked for. CUPTI is attached while the program starts CUDA, to see the code
 // that it loads onto devices.
 inline constexpr const char* kLinesVariable = "HONE_OBSERVE_LINES";
+// Where CUPTI is, for programs that have not loaded any themselves by the time that it is looked for.
+inline constexpr const char* kCuptiVariable = "HONE_OBSERVE_CUPTI";
 // Of the run folder, a file for each process that is to count (named by its number): what is to be counted, in lines
 //   metric NAME…    what it is called on this chip or that, best first
 //   once NAME…      likewise; it is counted in launches that run once

@@ -15,6 +15,7 @@
 #include "core/file.h"
 #include "core/npy/npy.h"
 #include "lab/saved_plan.h"
+#include "observe/control.h"
 #include "observe/session/session.h"
 #include "trace/import/import.h"
 #include "trace/import/kernel_symbol.h"
@@ -28,7 +29,6 @@ namespace fs = std::filesystem;
 constexpr const char* kPlan = "counted.plan";
 constexpr const char* kRecorded = "recorded";
 constexpr const char* kLog = "bench.log";
-constexpr const char* kCuptiVariable = "HONE_OBSERVE_CUPTI";  // observe/inject/environment.h
 constexpr double kEndPatience_s = 0.5;
 // The run is ended once its kernels are counted: it must only not end by itself before.
 constexpr const char* kBenchBudget_s = "600";
@@ -93,12 +93,12 @@ std::string how_it_ended(int status, const fs::path& log) {
 
 // The recorder looks for CUPTI beside what a program has loaded by then, which in ours is little: it is told of ours.
 void tell_cupti(std::vector<std::pair<std::string, std::string>>& environment) {
-  const auto is_said = [](const auto& variable) { return variable.first == kCuptiVariable; };
-  if (std::getenv(kCuptiVariable) != nullptr || std::ranges::any_of(environment, is_said)) return;
+  const auto is_said = [](const auto& variable) { return variable.first == observe::kCuptiVariable; };
+  if (std::getenv(observe::kCuptiVariable) != nullptr || std::ranges::any_of(environment, is_said)) return;
   const auto driver = cuda::Driver::load();
   const auto found = cuda::find_library(cuda::cupti_name(), cuda::LibraryPlaces::of_this_process(),
                                         driver.ok() ? (*driver)->version() : 0);
-  if (found.ok()) environment.emplace_back(kCuptiVariable, found->path);
+  if (found.ok()) environment.emplace_back(observe::kCuptiVariable, found->path);
 }
 
 std::string why_nothing(const observe::Recorded& recorded, const std::optional<int>& ended,

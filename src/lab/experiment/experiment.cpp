@@ -11,6 +11,7 @@
 #include "analyze/estimate.h"
 #include "core/units.h"
 #include "lab/ceilings/device_ceilings.h"
+#include "lab/counters/count_sides.h"
 #include "lab/experiment/as_it_runs.h"
 #include "lab/experiment/describe.h"
 #include "lab/experiment/pass_row.h"
@@ -39,12 +40,10 @@ using runtime::Plan;
 // Shares of the budget. The groups of passes have the rest, less what went before them.
 constexpr double kProfileShare = 0.06;  // each of the profiles
 constexpr double kFinalShare = 0.20;    // baseline against the result, without the steps recorded meanwhile
-constexpr double kLeastTrialShare = 0.075;    // of a group that is measured, even if nothing is left
-constexpr double kPrecisionShare = 0.1;       // of a lossy group's search for what must stay in f32
-constexpr int kProfiledSteps = 100;           // that the profiles of the result want, while there is time
-constexpr double kCountingShare = 0.1;        // left for counting kernels, where that is wanted
-constexpr double kBudgetWithCounting = 1.25;  // of the budget: no kernel is counted after that
-constexpr double kLeastCounting_s = 4;        // a process starts, runs some steps and counts one kernel
+constexpr double kLeastTrialShare = 0.075;  // of a group that is measured, even if nothing is left
+constexpr double kPrecisionShare = 0.1;     // of a lossy group's search for what must stay in f32
+constexpr int kProfiledSteps = 100;         // that the profiles of the result want, while there is time
+constexpr double kCountingShare = 0.1;      // left for counting kernels, where that is wanted
 constexpr double kCountingProgress = 0.99;
 constexpr const char* kWidening = "widen";  // the group before those that narrow (passes/pipeline.cpp)
 
@@ -571,92 +570,42 @@ class Runner {
     if (!cache_.note().empty()) report.warnings.push_back(cache_.note());
   }
 
-  // One of the plans whose kernels are counted.
-  struct CountedSide {
-    std::string_view name;
-    analyze::Analysis* analysis;
-    trace::Trace* trace;
-    SavedForCounting saved = {};
-  };
-
-  double counting_seconds_left() {
-    return std::min(options_.counters->most_s, kBudgetWithCounting * options_.budget_s - phases_.seconds());
-  }
-
-  void say_uncounted(std::string_view side, const std::string& why) {
-    experiment_.report.warnings.push_back(fmt::format("no hardware counters of the {}: {}", side, why));
-  }
-
-  // After all else has been measured, and the plans have given their memory back to those that count them. Whatever goes wrong
-  // here, the experiment stands.
+  // After all else has been measured: the plans are given away, as the processes that count need their memory.
   void count_kernels() {
-    if (!options_.counters || !experiment_.report.interrupted.empty()) return;
-    if (!options_.counters->why_not.empty()) return say_uncounted("plans", options_.counters->why_not);
-    phases_.enter("counting kernels");
-    if (counting_seconds_left() < kLeastCounting_s)
-      return say_uncounted("plans", fmt::format("--budget {:g} leaves no time for them", options_.budget_s));
-    std::vector<CountedSide> sides;
-    save_side("result", optimised_plan_.get(), experiment_.report.optimised, experiment_.optimised_trace,
-              sides);
-    save_side("baseline", baseline_plan_.get(), experiment_.report.baseline, experiment_.baseline_trace,
-              sides);
+    analyze::LabReport& report = experiment_.report;
+    if (!options_.counters || !report.interrupted.empty()) return;
+    if (options_.counters->why_not.empty()) phases_.enter("counting kernels");
     const bool is_result = optimised_plan_ == nullptr;
-    optimised_plan_.reset();
-    baseline_plan_.reset();
-    for (CountedSide& side : sides) count_side(side);
+    std::vector<CountedSide> sides;
+    if (!is_result)
+      sides.push_back({"result", std::move(optimised_plan_), report.optimised, experiment_.optimised_trace});
+    sides.push_back({"baseline", std::move(baseline_plan_), report.baseline, experiment_.baseline_trace});
+    for (std::string& warning : count_sides(std::move(sides), counting_options()))
+      report.warnings.push_back(std::move(warning));
     if (is_result) {
-      experiment_.report.optimised = experiment_.report.baseline;
+      report.optimised = report.baseline;
       experiment_.optimised_trace = experiment_.baseline_trace;
     }
-    std::error_code stays;
-    std::filesystem::remove_all(options_.counters->folder, stays);
   }
 
-  void save_side(std::string_view name, const Plan* plan, analyze::Analysis& analysis, trace::Trace& trace,
-                 std::vector<CountedSide>& sides) {
-    if (plan == nullptr) return;
-    auto saved = save_for_counting(*plan, provider_, inputs_.tensors, std::string(name), *options_.counters);
-    if (saved.ok())
-      sides.push_back({name, &analysis, &trace, *std::move(saved)});
-    else
-      say_uncounted(name, saved.error().message);
-  }
-
-  void count_side(CountedSide& side) {
-    const double seconds = counting_seconds_left();
-    if (seconds < kLeastCounting_s) return say_uncounted(side.name, "the time for them was used up before");
-    const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
-    said_ = {kCountingProgress, fmt::format("hardware counters of the {}'s kernels", side.name)};
-    const auto counted =
-        count_plan(side.saved, seconds, *options_.counters, [&] { return now_ns() < end && keep_going(); });
-    if (!counted.ok()) {
-      const bool is_ended = counted.error().code == ErrorCode::kCancelled;
-      return say_uncounted(side.name, !is_ended      ? counted.error().message
-                                      : keep_going() ? fmt::format("none within {:.0f} s", seconds)
-                                                     : "interrupted");
-    }
-    for (const std::string& line : counted->missing)
-      experiment_.report.warnings.push_back(fmt::format("hardware counters of the {}: {}", side.name, line));
-    take_side(side, counted->recording);
-  }
-
-  void take_side(CountedSide& side, const trace::Trace& recording) {
-    trace::Trace trace = *side.trace;
-    take_counters(recording, trace);
-    ProfileOptions profile = profile_options(side.analysis->source);
-    profile.kernels = std::move(side.saved.operators);
-    auto analysis = analyse_profile(trace, roofs_, profile);
-    if (!analysis.ok()) return say_uncounted(side.name, analysis.error().message);
-    *side.trace = std::move(trace);
-    *side.analysis = *std::move(analysis);
-    const auto elsewhere = std::ranges::count_if(side.analysis->counted_kernels,
-                                                 [](const auto& kernel) { return kernel.step_ms <= 0; });
-    if (elsewhere > 0)
-      experiment_.report.warnings.push_back(
-          fmt::format("hardware counters of the {}: {} of {} counted kernels ran in another geometry than "
-                      "within the replayed "
-                      "graph: they are not matched with its operators",
-                      side.name, elsewhere, side.analysis->counted_kernels.size()));
+  CountSidesOptions counting_options() {
+    return {.provider = provider_,
+            .inputs = inputs_.tensors,
+            .plans = *options_.counters,
+            .budget_s = options_.budget_s,
+            .seconds_spent = [this] { return phases_.seconds(); },
+            .analyse =
+                [this](const trace::Trace& trace, const std::string& source,
+                       std::vector<analyze::PlanKernel> kernels) {
+                  ProfileOptions profile = profile_options(source);
+                  profile.kernels = std::move(kernels);
+                  return analyse_profile(trace, roofs_, profile);
+                },
+            .keep_going =
+                [this](const std::string& what) {
+                  said_ = {kCountingProgress, what};
+                  return keep_going();
+                }};
   }
 
   const runtime::Provider& provider_;

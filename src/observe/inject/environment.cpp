@@ -39,7 +39,7 @@ Environment Environment::read() {
   found.world_size = number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"}, 1);
   found.local_rank = number_of(
       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, found.local_rank);
-  copy_variable(found.cupti, "HONE_OBSERVE_CUPTI");
+  copy_variable(found.cupti, kCuptiVariable);
   copy_variable(found.cuda_home, "CUDA_HOME");
   copy_variable(found.cuda_path, "CUDA_PATH");
   found.lines = variable_is(kLinesVariable, "1");

@@ -1,0 +1,113 @@
+#include "lab/counters/count_sides.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/clock.h"
+
+namespace hone::lab {
+namespace {
+
+constexpr double kBudgetWithCounting = 1.25;  // of the budget: no kernel is counted after that
+constexpr double kLeastCounting_s = 4;        // a process starts, runs some steps and counts one kernel
+
+// Whatever goes wrong is said in a line, and the experiment stands as it was without counters.
+class SideCounter {
+ public:
+  explicit SideCounter(const CountSidesOptions& options) : options_(options) {}
+
+  std::vector<std::string> count(std::vector<CountedSide> sides) {
+    count_all(sides);
+    return std::move(warnings_);
+  }
+
+ private:
+  struct SavedSide {
+    CountedSide& side;
+    SavedForCounting saved;
+  };
+
+  void count_all(std::vector<CountedSide>& sides) {
+    if (!options_.plans.why_not.empty()) return say_uncounted("plans", options_.plans.why_not);
+    if (seconds_left() < kLeastCounting_s)
+      return say_uncounted("plans", fmt::format("--budget {:g} leaves no time for them", options_.budget_s));
+    std::vector<SavedSide> saved;
+    for (CountedSide& side : sides) save(side, saved);
+    for (CountedSide& side : sides) side.plan.reset();
+    for (SavedSide& each : saved) count_side(each.side, each.saved);
+    std::error_code stays;
+    std::filesystem::remove_all(options_.plans.folder, stays);
+  }
+
+  double seconds_left() const {
+    return std::min(options_.plans.most_s,
+                    kBudgetWithCounting * options_.budget_s - options_.seconds_spent());
+  }
+
+  void say_uncounted(const std::string& side, const std::string& why) {
+    warnings_.push_back(fmt::format("no hardware counters of the {}: {}", side, why));
+  }
+
+  void say_of_counters(const std::string& side, const std::string& what) {
+    warnings_.push_back(fmt::format("hardware counters of the {}: {}", side, what));
+  }
+
+  void save(CountedSide& side, std::vector<SavedSide>& saved) {
+    auto files = save_for_counting(*side.plan, options_.provider, options_.inputs, side.name, options_.plans);
+    if (files.ok())
+      saved.push_back({side, *std::move(files)});
+    else
+      say_uncounted(side.name, files.error().message);
+  }
+
+  void count_side(CountedSide& side, SavedForCounting& saved) {
+    const double seconds = seconds_left();
+    if (seconds < kLeastCounting_s) return say_uncounted(side.name, "the time for them was used up before");
+    const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
+    const auto keep_going = [&, what = fmt::format("hardware counters of the {}'s kernels", side.name)] {
+      return options_.keep_going(what);
+    };
+    const auto counted =
+        count_plan(saved, seconds, options_.plans, [&] { return now_ns() < end && keep_going(); });
+    if (!counted.ok()) {
+      const bool is_ended = counted.error().code == ErrorCode::kCancelled;
+      return say_uncounted(side.name, !is_ended      ? counted.error().message
+                                      : keep_going() ? fmt::format("none within {:.0f} s", seconds)
+                                                     : "interrupted");
+    }
+    for (const std::string& line : counted->missing) say_of_counters(side.name, line);
+    take(counted->recording, std::move(saved.operators), side);
+  }
+
+  void take(const trace::Trace& recording, std::vector<analyze::PlanKernel> kernels, CountedSide& side) {
+    trace::Trace trace = side.trace;
+    take_counters(recording, trace);
+    auto analysis = options_.analyse(trace, side.analysis.source, std::move(kernels));
+    if (!analysis.ok()) return say_uncounted(side.name, analysis.error().message);
+    side.trace = std::move(trace);
+    side.analysis = *std::move(analysis);
+    const auto& counted = side.analysis.counted_kernels;
+    const auto elsewhere =
+        std::ranges::count_if(counted, [](const auto& kernel) { return kernel.step_ms <= 0; });
+    if (elsewhere > 0)
+      say_of_counters(side.name, fmt::format("{} of {} counted kernels ran in another geometry than within "
+                                             "the replayed graph: they are not matched with its operators",
+                                             elsewhere, counted.size()));
+  }
+
+  const CountSidesOptions& options_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+std::vector<std::string> count_sides(std::vector<CountedSide> sides, const CountSidesOptions& options) {
+  return SideCounter(options).count(std::move(sides));
+}
+
+}  // namespace hone::lab
