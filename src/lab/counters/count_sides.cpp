@@ -14,12 +14,18 @@ namespace hone::lab {
 namespace {
 
 constexpr double kBudgetWithCounting = 1.25;  // of the budget: no kernel is counted after that
+constexpr double kCountingAnyway = 0.2;       // of the budget, but where all of that has been used up before
 constexpr double kLeastCounting_s = 4;        // a process starts, runs some steps and counts one kernel
 
 // Whatever goes wrong is said in a line, and the experiment stands as it was without counters.
 class SideCounter {
  public:
-  explicit SideCounter(const CountSidesOptions& options) : options_(options) {}
+  explicit SideCounter(const CountSidesOptions& options)
+      : options_(options),
+        most_s_(std::min(options.plans.most_s,
+                         std::max(kBudgetWithCounting * options.budget_s - options.seconds_spent(),
+                                  kCountingAnyway * options.budget_s))),
+        end_ns_(now_ns() + static_cast<int64_t>(most_s_ * 1e9)) {}
 
   std::vector<std::string> count(std::vector<CountedSide> sides) {
     count_all(sides);
@@ -34,7 +40,7 @@ class SideCounter {
 
   void count_all(std::vector<CountedSide>& sides) {
     if (!options_.plans.why_not.empty()) return say_uncounted("plans", options_.plans.why_not);
-    if (seconds_left() < kLeastCounting_s)
+    if (most_s_ < kLeastCounting_s)
       return say_uncounted("plans", fmt::format("--budget {:g} leaves no time for them", options_.budget_s));
     std::vector<SavedSide> saved;
     for (CountedSide& side : sides) save(side, saved);
@@ -44,10 +50,7 @@ class SideCounter {
     std::filesystem::remove_all(options_.plans.folder, stays);
   }
 
-  double seconds_left() const {
-    return std::min(options_.plans.most_s,
-                    kBudgetWithCounting * options_.budget_s - options_.seconds_spent());
-  }
+  double seconds_left() const { return static_cast<double>(end_ns_ - now_ns()) * 1e-9; }
 
   void say_uncounted(const std::string& side, const std::string& why) {
     warnings_.push_back(fmt::format("no hardware counters of the {}: {}", side, why));
@@ -68,12 +71,11 @@ class SideCounter {
   void count_side(CountedSide& side, SavedForCounting& saved) {
     const double seconds = seconds_left();
     if (seconds < kLeastCounting_s) return say_uncounted(side.name, "the time for them was used up before");
-    const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
     const auto keep_going = [&, what = fmt::format("hardware counters of the {}'s kernels", side.name)] {
       return options_.keep_going(what);
     };
     const auto counted =
-        count_plan(saved, seconds, options_.plans, [&] { return now_ns() < end && keep_going(); });
+        count_plan(saved, seconds, options_.plans, [&] { return now_ns() < end_ns_ && keep_going(); });
     if (!counted.ok()) {
       const bool is_ended = counted.error().code == ErrorCode::kCancelled;
       return say_uncounted(side.name, !is_ended      ? counted.error().message
@@ -101,6 +103,8 @@ class SideCounter {
   }
 
   const CountSidesOptions& options_;
+  const double most_s_;   // for all sides together
+  const int64_t end_ns_;  // of it
   std::vector<std::string> warnings_;
 };
 
