@@ -40,8 +40,7 @@ class SideCounter {
 
   void count_all(std::vector<CountedSide>& sides) {
     if (!options_.plans.why_not.empty()) return say_uncounted("plans", options_.plans.why_not);
-    if (most_s_ < kLeastCounting_s)
-      return say_uncounted("plans", fmt::format("--budget {:g} leaves no time for them", options_.budget_s));
+    if (most_s_ < kLeastCounting_s) return say_uncounted("plans", "--budget leaves no time for them");
     std::vector<SavedSide> saved;
     for (CountedSide& side : sides) save(side, saved);
     for (CountedSide& side : sides) side.plan.reset();

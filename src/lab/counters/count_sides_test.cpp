@@ -29,8 +29,7 @@ std::vector<std::string> said(double budget_s, double spent_s, const std::string
 TEST(CountSides, HaveAFifthOfTheBudgetWhereAllOfItIsUsedUp) {
   EXPECT_THAT(said(40, 10), IsEmpty());
   EXPECT_THAT(said(40, 400), IsEmpty());
-  EXPECT_THAT(said(3, 1),
-              ElementsAre("no hardware counters of the plans: --budget 3 leaves no time for them"));
+  EXPECT_THAT(said(3, 1), ElementsAre("no hardware counters of the plans: --budget leaves no time for them"));
 }
 
 TEST(CountSides, SayWhyThereCanBeNone) {
