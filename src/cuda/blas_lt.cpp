@@ -163,6 +163,12 @@ Result<std::vector<ProductAlgorithm>> Product::algorithms(int most, std::size_t 
   for (int attribute = kBlasMinAlignmentA; attribute <= kBlasMinAlignmentD; ++attribute)
     HONE_CHECK(library_->check(f.preference_set(preference, attribute, &alignment, sizeof alignment),
                                "cublasLtMatmulPreferenceSetAttribute"));
+  if (desc_.dtype != DType::kF32 && desc_.dtype != DType::kI8 && !desc_.f32_result) {
+    // Else a split depth's parts may be rounded to eight bits each, and added so.
+    HONE_CHECK(library_->check(f.preference_set(preference, kBlasReductionSchemes, &kBlasSumInComputeType,
+                                                sizeof kBlasSumInComputeType),
+                               "cublasLtMatmulPreferenceSetAttribute"));
+  }
   std::vector<BlasHeuristicResult> results(static_cast<std::size_t>(most));
   int count = 0;
   const BlasCode code = f.heuristic(library_->handle(), operation_, left_, right_, result_, result_,

@@ -20,7 +20,15 @@ inline constexpr int32_t kBlasEpilogueDefault = 1, kBlasEpilogueRelu = 2, kBlasE
 inline constexpr int32_t kBlasEpilogueBiasGradientA = 256, kBlasEpilogueBiasGradientB = 512;
 enum BlasDescAttribute : int { kBlasTransA = 3, kBlasTransB = 4, kBlasEpilogue = 7, kBlasBiasPointer = 8 };
 enum BlasLayoutAttribute : int { kBlasBatchCount = 5, kBlasBatchOffset = 6 };
-enum BlasPreferenceAttribute : int { kBlasMaxWorkspace = 1, kBlasMinAlignmentA = 5, kBlasMinAlignmentD = 8 };
+enum BlasPreferenceAttribute : int {
+  kBlasMaxWorkspace = 1,
+  kBlasReductionSchemes = 3,
+  kBlasMinAlignmentA = 5,
+  kBlasMinAlignmentD = 8
+};
+// How the parts of a product whose depth is split are added, bits: in the type that it is computed in, rather than in that of its
+// result (1 and 4).
+inline constexpr uint32_t kBlasSumInComputeType = 2;
 
 using BlasHandle = struct BlasLtContext*;
 using BlasDescHandle = struct BlasLtDesc*;

@@ -56,6 +56,8 @@ static_assert(same_blas_number<kBlasBiasPointer, CUBLASLT_MATMUL_DESC_BIAS_POINT
 static_assert(same_blas_number<kBlasBatchCount, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT>);
 static_assert(same_blas_number<kBlasBatchOffset, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET>);
 static_assert(same_blas_number<kBlasMaxWorkspace, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES>);
+static_assert(same_blas_number<kBlasReductionSchemes, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK>);
+static_assert(same_blas_number<kBlasSumInComputeType, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE>);
 static_assert(same_blas_number<kBlasMinAlignmentA, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES>);
 static_assert(same_blas_number<kBlasMinAlignmentD, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES>);
 

@@ -25,6 +25,24 @@ std::size_t guesses(const ProductDesc& desc) {
   return found.ok() ? found->size() : 0;
 }
 
+// The parts of a split depth, too: eight bits of each would be left otherwise.
+TEST(BlasLtProducts, AreSummedInF32WhateverTheyAreStoredAs) {
+  constexpr uint64_t kAnyScheme = 7;
+  ProductDesc desc{.dtype = DType::kBF16, .rows = 16, .columns = 24, .depth = 4096};
+  const auto schemes = [&] {
+    const auto found = (*made(desc))->algorithms(1, 0);
+    return found.ok() && !found->empty() ? found->front().algorithm.data[3] : 0;
+  };
+  EXPECT_EQ(schemes(), kBlasSumInComputeType);
+  desc.dtype = DType::kF16;
+  EXPECT_EQ(schemes(), kBlasSumInComputeType);
+  desc.f32_result = true;
+  EXPECT_EQ(schemes(), kAnyScheme) << "of f32, whichever";
+  desc.f32_result = false;
+  desc.dtype = DType::kF32;
+  EXPECT_EQ(schemes(), kAnyScheme);
+}
+
 TEST(BlasLtProducts, SumTheRowsOfAnOperandThatLiesAlongTheDepth) {
   ProductDesc left = kOfTheRight;
   left.bias_gradient = ProductBiasGradient::kOfA;

@@ -34,6 +34,7 @@ struct Layout {
 struct Preference {
   uint64_t workspace = 0;
   uint32_t alignment = 256;  // the least of all operands', as the library assumes it
+  uint32_t reductions = 7;   // how parts of a sum may be added
 };
 
 double e4m3(uint8_t bits) {
@@ -231,6 +232,7 @@ BlasCode cublasLtMatmulPreferenceDestroy(Preference* preference) {
 BlasCode cublasLtMatmulPreferenceSetAttribute(Preference* preference, int attribute, const void* from,
                                               size_t bytes) {
   if (attribute == hone::cuda::kBlasMaxWorkspace) return set(preference->workspace, from, bytes);
+  if (attribute == hone::cuda::kBlasReductionSchemes) return set(preference->reductions, from, bytes);
   if (attribute < hone::cuda::kBlasMinAlignmentA || attribute > hone::cuda::kBlasMinAlignmentD)
     return kInvalid;
   return set(preference->alignment, from, bytes);
@@ -250,6 +252,7 @@ BlasCode cublasLtMatmulAlgoGetHeuristic(void*, Desc* desc, Layout* a, Layout* b,
     result.algorithm.data[0] = kMark;
     result.algorithm.data[1] = preference->alignment;
     result.algorithm.data[2] = bytes;
+    result.algorithm.data[3] = preference->reductions;
     result.workspace_bytes = bytes;
   }
   return BlasCode::kSuccess;
