@@ -35,11 +35,13 @@ int main(int argc, char** argv) {
   apps::set_default_memory_budget();
   try {
     Status status = program.run();
-    if (status.ok()) status = apps::flush_output();
+    const bool ran = status.ok();
+    if (ran) status = apps::flush_output();
     if (!status.ok()) {
       // One line, whatever is in the names of a hostile model.
       apps::say(fmt::format("hone: {}\n", report::clean_utf8(status.error().message)));
-      return apps::exit_status(status.error());
+      // Who reads the output often ends by the same interrupt.
+      return apps::interrupted() && ran ? apps::interrupted_status() : apps::exit_status(status.error());
     }
   } catch (const OverMemoryBudget& error) {
     apps::say(fmt::format("hone: {}\n", error.what()));

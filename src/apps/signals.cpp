@@ -90,33 +90,40 @@ void listen() {
     return false;
   };
   if (!second_until(kGraceSeconds) && patient) {
-    say_raw("\nhone: stopping after what runs now; interrupt again to lose what was measured\n");
+    if (::isatty(STDERR_FILENO) != 0) say_raw("\n");  // behind a progress bar
+    say_raw(
+        "hone: stopping after what runs now, within 20 s; interrupt again to end at once and lose what was "
+        "measured\n");
+    static_assert(kPatientGraceSeconds == 20);
     second_until(kPatientGraceSeconds);
   }
   end_now();
 }
+
+constexpr std::pair<int, const char*> kCrashes[] = {
+    {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}};
 
 // Addresses within the program, which `nm` of the same build turns into functions.
 void say_where(int signal) {
   std::array<void*, 64> frames;
   const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
   say_raw("\nhone: crashed (");
-  say_raw(signal == SIGSEGV ? "SIGSEGV" : "SIGBUS");
+  for (const auto& [crash, name] : kCrashes)
+    if (crash == signal) say_raw(name);
   say_raw("), a bug; please report it with these lines:\n");
   ::backtrace_symbols_fd(frames.data(), count, STDERR_FILENO);
 }
 
-void on_bad_memory(int signal, siginfo_t* info, void*) {
+void on_crash(int signal, siginfo_t* info, void*) {
   const char* file = signal == SIGBUS ? mapped_file_at(info->si_addr) : nullptr;
+  if (file == nullptr) std::signal(signal, SIG_DFL);  // a second one, in here, ends it
+  remove_unfinished_files();
+  do_last_act();
   if (file == nullptr) {  // a bug: as if nobody had looked, but for where it is
     say_where(signal);
-    do_last_act();
-    std::signal(signal, SIG_DFL);
     (void)::raise(signal);
     return;
   }
-  remove_unfinished_files();
-  do_last_act();
   say_raw("hone: ");
   say_raw(file);
   say_raw(
@@ -137,11 +144,12 @@ void watch_signals() {
   std::array<void*, 1> frame;
   (void)::backtrace(frame.data(), 1);  // loads what it needs, which a handler must not
   struct sigaction action {};
-  action.sa_sigaction = on_bad_memory;
+  action.sa_sigaction = on_crash;
   action.sa_flags = SA_SIGINFO;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // they say more
   ::sigaction(SIGBUS, &action, nullptr);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they say more
-  ::sigaction(SIGSEGV, &action, nullptr);
+#else
+  for (const auto& crash : kCrashes) ::sigaction(crash.first, &action, nullptr);
 #endif
 }
 

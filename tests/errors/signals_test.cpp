@@ -108,14 +108,27 @@ TEST_F(Signals, ACrashSaysWhereItWas) {
   GTEST_SKIP() << "the sanitizer says it";
 #endif
   write_small_network(folder / "small.onnx");
-  const ProgramResult result =
-      run_program("/bin/bash",
-                  {"-c", "(sleep 1; kill -SEGV $$) & exec " + hone_program().string() + " bench " +
-                             path("small.onnx") + " --batch 512 --budget 30"},
-                  options);
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_NE(result.err.find("hone: crashed (SIGSEGV)"), std::string::npos) << result.err;
-  EXPECT_NE(result.err.find("hone(+0x"), std::string::npos) << result.err;
+  for (const std::string signal : {"SEGV", "ABRT", "FPE"}) {
+    const ProgramResult result =
+        run_program("/bin/bash",
+                    {"-c", "(sleep 1; kill -" + signal + " $$) & exec " + hone_program().string() +
+                               " bench " + path("small.onnx") + " --batch 512 --budget 30"},
+                    options);
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.err.find("hone: crashed (SIG" + signal + ")"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("hone(+0x"), std::string::npos) << result.err;
+  }
+}
+
+// As with Ctrl-C of `hone bench … | tee log`, which ends both.
+TEST_F(Signals, KeepTheirStatusWhereNobodyReadsTheOutputAnyMore) {
+  write_small_network(folder / "small.onnx");
+  const ProgramResult result = run_program(
+      "/bin/bash",
+      {"-c", "exec 3> >(sleep 4); (sleep 7; kill -INT $$) & exec " + hone_program().string() + " lab " +
+                 path("small.onnx") + " --batch 512 --budget 60 --out " + path("lab") + " >&3 3>&-"},
+      options);
+  EXPECT_EQ(result.exit_code, 130) << result.err;
 }
 
 // A lab that has measured its baseline and tries passes: what it knows by then is a report.

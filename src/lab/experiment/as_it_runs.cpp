@@ -20,7 +20,7 @@ Result<graph::Graph> as_it_runs(const graph::Graph& step, const passes::PassCont
   now.narrows_to = DType::kUndefined;
   now.price = nullptr;
   passes::PipelineOptions spelling;
-  spelling.only = {"spell_out"};
+  spelling.only = {"spell_out", "fold_constants"};  // extents and masks among the parts are known
   HONE_ASSIGN(passes::PipelineResult spelled, passes::run_pipeline(step, now, spelling));
   return std::move(spelled.graph);
 }

@@ -135,7 +135,7 @@ Result<SettingTrials> TrainingLabRunner::try_train_settings() {
   options.fit = &fit_;
   options.limit = limit_;
   if (options_.progress)
-    options.keep_going = [this] { return options_.progress(0.96, "measuring settings of the recipe"); };
+    options.keep_going = [this] { return options_.progress(0.99, "measuring settings of the recipe"); };
   HONE_ASSIGN(SettingTrials trials,
               lab::try_settings(recipe_, setup_, provider_, cache_, report().passes, *judge_, options));
   report().settings.insert(report().settings.end(), trials.rows.begin(), trials.rows.end());
