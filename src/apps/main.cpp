@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     if (const Status printed = apps::flush_output(); !printed.ok()) {
       apps::say(fmt::format("hone: {}\n", printed.error().message));
-      return 1;
+      return apps::interrupted() ? apps::interrupted_status() : 1;
     }
     apps::say(fmt::format("hone: internal error (please report it): {}\n", error.what()));
     return 70;
