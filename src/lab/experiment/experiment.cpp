@@ -45,7 +45,6 @@ constexpr double kPrecisionShare = 0.1;     // of a lossy group's search for wha
 constexpr int kProfiledSteps = 100;         // that the profiles of the result want, while there is time
 constexpr double kCountingShare = 0.1;      // left for counting kernels, where that is wanted
 constexpr double kCountingProgress = 0.99;
-constexpr const char* kWidening = "widen";  // the group before those that narrow (passes/pipeline.cpp)
 
 Estimate estimate(const Interval& interval) { return {interval.median, interval.low, interval.high}; }
 
@@ -125,11 +124,12 @@ class Runner {
     context_.narrow_residual = options_.narrow_residual;
     passes::PipelineOptions fold;
     fold.only = {"fold_constants"};
-    // Of a training step also what no kernel will take, in the types that may be tried.
-    if (!graph.states().empty()) fold.only.insert("spell_out");
-    context_.narrows_to = narrow_type_of(options_.lossy);
+    if (!graph.states().empty()) {
+      // Of a training step also what no kernel will take, in the types that may be tried.
+      fold.only.insert("spell_out");
+      context_.narrows_to = narrow_type_of(options_.lossy);
+    }
     HONE_ASSIGN(passes::PipelineResult folded, passes::run_pipeline(graph, context_, fold));
-    context_.narrows_to = DType::kUndefined;
     baseline_graph_ = std::move(folded.graph);
     take_sample(graph);
     HONE_CHECK(make_all_inputs());
@@ -330,7 +330,6 @@ class Runner {
       only.disabled = options_.disabled_passes;
       only.lossy = options_.lossy;
       passes::PassContext context = context_;
-      if (!graph.states().empty() && group == kWidening) context.narrows_to = narrow_type_of(options_.lossy);
       if (passes::lossy_limit_of(group) > 0) {
         HONE_ASSIGN(context.keep_f32, kept_in_f32(graph, group, only));
         phases_.enter("applying passes");

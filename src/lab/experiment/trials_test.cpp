@@ -113,7 +113,6 @@ class TrialRun {
   TrialSteps steps_;
 };
 
-// A lossy group's own limit holds for every plan that it is in, and for no other.
 TEST(Trials, DropAGroupBehindWhichThereIsNoPlanAndGoOn) {
   TrialRun trial({faster()});
   trial.no_plan_ = "first";
@@ -127,6 +126,7 @@ TEST(Trials, DropAGroupBehindWhichThereIsNoPlanAndGoOn) {
   EXPECT_EQ(results.groups, std::vector<std::string>{"second"});
 }
 
+// A lossy group's own limit holds for every plan that it is in, and for no other.
 TEST(Trials, NumbersAreCheckedKnowingWhichGroupsAreInThePlan) {
   using Groups = std::vector<std::string>;
   TrialRun trials({faster(), slower(), unclear(), faster()});
